@@ -4,13 +4,13 @@
 #   make demo       see it work (no PyTorch needed)      make lint   style, types and layers
 #   make test       the tests, a few minutes             make docs   the documentation, in site/
 #   make test-all   the slow ones too                    make bench  measured beside PyTorch
-#   make stubs      the type stubs, after a change of the public API
+#   make generated  signatures, type stubs and coverage, after a change of the public API
 #   make pictures   those of README and documentation, after a change of the view's page
 #   make fuzz       random attacks, for MINUTES=60
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-avx2 test-all fuzz bench stubs pictures lint docs clean
+.PHONY: help demo test test-avx2 test-all fuzz bench generated pictures lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -27,7 +27,7 @@ PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 
 help:
-	@sed -n '4,8s/^#//p' Makefile
+	@sed -n '4,9s/^#//p' Makefile
 
 # ---- environments ------------------------------------------------------------------------------
 # A stamp file stands for an installed set of packages, and is older than pyproject.toml when that
@@ -106,8 +106,10 @@ fuzz: $(VENV)/.stamp-test
 bench: $(VENV)/.stamp-test $(VENV)/.stamp-bench
 	@$(VENV)/bin/python -m bench $(BENCH_ARGS)
 
-stubs: $(VENV)/.stamp-lint
+generated: $(VENV)/.stamp-test $(VENV)/.stamp-lint
+	@$(VENV)/bin/python tools/make_signatures.py
 	@$(VENV)/bin/python tools/make_stubs.py
+	@$(VENV)/bin/python tools/make_coverage.py
 
 pictures: $(VENV)/.stamp-test
 	@$(VENV)/bin/python tools/make_pictures.py
@@ -123,4 +125,4 @@ docs: $(VENV)/.stamp-test $(VENV)/.stamp-docs
 	@echo "the documentation is in site/index.html"
 
 clean:
-	rm -rf site build dist docs/_generated docs/reference .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site build dist docs/_generated docs/_static/gallery docs/reference .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

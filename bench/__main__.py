@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
-THREADS = "2"
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = THREADS  # read when NumPy and PyTorch are imported: the same for both
-
-from bench import report  # noqa: E402
-from bench.rows import ROWS, Figures  # noqa: E402
+from bench import environment, report
+from bench.rows import ROWS, Figures
 
 HERE = Path(__file__).resolve().parent
 LATEST = HERE / "results" / "latest.json"
@@ -28,7 +23,11 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="rows whose name contains one of these words")
     parser.add_argument("--readme", action="store_true", help="put the table into README.md too")
+    parser.add_argument(
+        "--cpu", choices=environment.CPUS, default="this", help="measure as on this CPU"
+    )
     options = parser.parse_args()
+    environment.set_up(options.cpu)
     words = [word for word in options.only.split(",") if word]
 
     results = []
@@ -38,9 +37,9 @@ def main() -> int:
         print(f"measuring: {row.name} …", file=sys.stderr, flush=True)
         results.append(report.describe_row(row.name, Figures(*row.measure()), row.target, row.unit))
 
-    record = {**report.describe_machine(), "rows": results}
+    record = {**report.describe_machine(options.cpu), "rows": results}
     print(report.as_text(results))
-    if not words:  # a part of the table would pass for the whole
+    if not words and options.cpu == "this":  # a part of the table would pass for the whole
         LATEST.parent.mkdir(exist_ok=True)
         LATEST.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"\nwritten to {LATEST.relative_to(HERE.parent)}")

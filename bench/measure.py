@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Work = Callable[[], object]
+
+
+class LeftOut(Exception):
+    """An engine that cannot do a piece of work here; its message says why."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +36,6 @@ def interleaved(
     """Time both, turn by turn; short work is repeated so that each turn lasts `round_seconds`."""
     times = _turn_by_turn((ours, theirs), rounds, round_seconds)
     return Sample(*times)
-
-
-def side_by_side(
-    sides: Mapping[str, Work], *, rounds: int = 15, round_seconds: float = 0.05
-) -> dict[str, float]:
-    """As `interleaved`, for any number of sides: the median of each."""
-    times = _turn_by_turn(tuple(sides.values()), rounds, round_seconds)
-    return {name: statistics.median(found) for name, found in zip(sides, times, strict=True)}
 
 
 def _turn_by_turn(

@@ -21,7 +21,6 @@ def status(field: str) -> int:
 
 def growth(engine: str, name: str, how: str = "") -> int:
     torch = importlib.import_module(engine)
-    torch.set_num_threads(2)
     warm = STEPS[name].on(torch, tiny=True)
     if how == "compiled":
         warm = torch.compile(warm)

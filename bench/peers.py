@@ -1,43 +1,32 @@
 """The other ways to take a step, where they work: PyTorch fused, PyTorch compiled, JAX jitted.
 
-A peer that is not there is left out of the table, and a line on stderr says why.
+Each runs in a worker of its own. One that is not there is left out of the table, and a line on stderr says why.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from typing import Any
 
+from bench.measure import LeftOut
 from bench.steps import STEPS, Work
 
 
-def of_step(name: str, torch: Any) -> dict[str, Work]:
-    """Peers of PyTorch's eager step, by the name of their column."""
-    found = {"fused": STEPS[name].on(torch, fused=True)}
-    if _compiles():
-        found["compiled"] = STEPS[name].on(torch, compiled=True, fused=True)
-    jitted = _jax_step(name)
-    if jitted is not None:
-        found["JAX"] = jitted
-    return found
-
-
-@functools.cache
-def _compiles() -> bool:
+def pytorch_step(name: str, how: str) -> Work:
+    """PyTorch's faster ways: a fused optimizer, and with it a compiled forward."""
     import torch
 
-    try:
-        torch.compile(lambda x: (x * 2).sin() + 1)(torch.ones(3))
-    except Exception as error:  # whatever is missing: a compiler, headers, support for this Python
-        _leave_out("torch.compile", str(error).strip().splitlines()[0])
-        return False
-    return True
+    from bench.layer_steps import WORK
 
-
-def _leave_out(peer: str, why: str) -> None:
-    print(f"left out: {peer} ({why})", file=sys.stderr)
+    if name in WORK:
+        raise LeftOut("only measured for whole models")
+    if how == "compiled":
+        try:
+            torch.compile(lambda x: (x * 2).sin() + 1)(torch.ones(3))
+        except Exception as error:  # a compiler is missing, headers, support for this Python
+            raise LeftOut(str(error).strip().splitlines()[0]) from error
+    return STEPS[name].on(torch, compiled=how == "compiled", fused=True)
 
 
 # ---- JAX -----------------------------------------------------------------------------------------
@@ -45,12 +34,15 @@ def _leave_out(peer: str, why: str) -> None:
 _WIDTHS = {"linear": (10, 1), "mlp": (784, 256, 128, 10), "wide": (1024,) * 5}
 
 
-def _jax_step(name: str) -> Work | None:
+def jax_step(name: str) -> Work:
     """The whole step under jit: perceptrons only, whose few lines leave nothing to dispute."""
-    if not _has_jax() or name not in _WIDTHS:
-        return None
-    import jax
-    import jax.numpy as jnp
+    if name not in _WIDTHS:
+        raise LeftOut("only perceptrons are written for it")
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        raise LeftOut("not installed: pip install jax") from None
 
     widths, batch = _WIDTHS[name], STEPS[name].sizes["batch"]
     keys = iter(jax.random.split(jax.random.key(0), 2 * len(widths)))
@@ -96,13 +88,3 @@ def _jax_step(name: str) -> Work | None:
         return loss.block_until_ready()
 
     return step
-
-
-@functools.cache
-def _has_jax() -> bool:
-    try:
-        import jax  # noqa: F401
-    except ImportError:
-        _leave_out("JAX", "not installed: pip install jax")
-        return False
-    return True

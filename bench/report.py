@@ -9,20 +9,24 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from bench.worker import NARROW
+
 Result = dict[str, Any]
 
 PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch", "jax")
 NOTE = """\
-Each figure is a median of interleaved runs, each turn begun with a run that is not timed; each ratio is that of the
-first two columns. The second is PyTorch's eager mode, but torch.compile for the compiled GPT, the limit for the
-time to compile, the eager step for the memory of compiled ones, and the same step without the doctor for the
-doctor's."""
+Each figure is a median of turns, taken one engine after the other, each engine in a process of its own with its default
+threads; each ratio is that of the first two columns, shown with its confidence interval where many turns did not bring
+that within 3 %. The second column is PyTorch's eager mode, but torch.compile for the compiled GPT, the limit for the
+time to compile, the eager step for the memory of compiled ones, and the same step without the doctor for the doctor's
+(both in one process, in pairs)."""
 START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
 
 
-def describe_machine() -> dict[str, Any]:
-    """What a reader needs to judge the figures."""
+def describe_machine(cpu: str = "this") -> dict[str, Any]:
+    """What a reader needs to judge the figures; `cpu` is the one that libraries take the machine's for."""
     return {
+        "cpu": cpu,
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         **_processor(),
@@ -57,9 +61,12 @@ def _version(package: str) -> str | None:
 
 
 def describe_row(
-    name: str, figures: tuple[float, float, dict[str, float]], target: float, unit: str
+    name: str,
+    figures: tuple[float, float, dict[str, float], float | None],
+    target: float,
+    unit: str,
 ) -> Result:
-    first, second, others = figures
+    first, second, others, spread = figures
     return {
         "name": name,
         "tautograd": first,
@@ -67,6 +74,7 @@ def describe_row(
         "others": others,
         "unit": unit,
         "ratio": round(first / second, 4),
+        "spread": spread,
         "target": target,
         "met": first / second <= target,
     }
@@ -97,12 +105,19 @@ def table(rows: list[Result]) -> list[tuple[str, ...]]:
                 human(row["tautograd"], unit),
                 human(row["peer"], unit),
                 *(human(found[peer], unit) if peer in found else "" for peer in others),
-                f"{row['ratio']:.3f}",
+                _ratio(row),
                 f"≤ {row['target']:g}",
                 "met" if row["met"] else "MISSED",
             )
         )
     return lines
+
+
+def _ratio(row: Result) -> str:
+    """The ratio, with its confidence interval where that is not narrow."""
+    text = f"{row['ratio']:.3f}"
+    wide = row["spread"] is not None and row["spread"] > NARROW
+    return f"{text} ± {row['spread'] * row['ratio']:.2f}" if wide else text
 
 
 def as_text(rows: list[Result]) -> str:
@@ -131,7 +146,7 @@ def as_markdown(record: dict[str, Any]) -> str:
         machine += (
             f", {record['processor']} ({', '.join(record['vectors'])}), load {record['load'][0]:g}"
         )
-    setting = f"{record['date']}; {machine}, two threads; Python {record['python']}"
+    setting = f"{record['date']}; {machine}; Python {record['python']}"
     lines += [
         "",
         f"{setting}, {versions}.",

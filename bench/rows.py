@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
-import os
 import re
 import statistics
 import subprocess
@@ -14,24 +13,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bench import peers, worker
 from bench.layer_steps import WORK
-from bench.measure import interleaved, once_each, side_by_side
-from bench.steps import STEPS
+from bench.measure import interleaved, once_each
+from bench.small_work import checked_function
 from bench.watched import watched_step
+from bench.worker import in_turns
 
 PROJECT = Path(__file__).resolve().parent.parent
 PACKAGE = PROJECT / "src" / "tautograd"
 
 
 class Figures(NamedTuple):
-    """tautograd's figure, PyTorch's, and those of other peers by the name of their column."""
+    """tautograd's figure, PyTorch's, those of other peers by the name of their column, and by how much of itself the
+    ratio of the first two may be off, where that is known."""
 
     ours: float
     peer: float
     others: dict[str, float] = {}  # noqa: RUF012 (never written to)
+    spread: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,108 +45,57 @@ class Row:
     unit: str
 
 
-def engines() -> tuple[Any, Any]:
-    import tautograd  # first, as in a program that uses it alone: it settles how NumPy's threads wait
+# ---- work on several engines, each in a process of its own ----------------------------------------
 
-    import torch  # isort: skip
-
-    torch.set_num_threads(2)
-    return tautograd, torch
+COLUMNS = {"torch:fused": "fused", "torch:compiled": "compiled", "jax": "JAX", "torch": "eager"}
+PEERS = ("torch:fused", "torch:compiled", "jax")
 
 
-def on_both(make: Callable[[Any], Callable[[], object]], **options: Any) -> tuple[float, float]:
-    """Seconds that the same work takes on either engine."""
-    ours, theirs = engines()
-    return interleaved(make(ours), make(theirs), **options).medians
+def own_process(name: str, *engines: str) -> Callable[[], Figures]:
+    """Seconds of a piece of work, by turns; the first two engines are those that are compared."""
+    wanted = engines or ("tautograd", "torch")
+
+    def measure() -> Figures:
+        turns = in_turns(name, wanted)
+        found = {engine: turns.median(engine) for engine in turns.times}
+        first, second, *others = found
+        columns = {COLUMNS[engine]: found[engine] for engine in others}
+        return Figures(found[first], found[second], columns, turns.spread)
+
+    return measure
 
 
-# ---- small work: what the engine itself costs ----------------------------------------------------
+def step_time(name: str) -> Callable[[], Figures]:
+    """Seconds of a training step, beside PyTorch's eager, fused and compiled, and JAX's."""
+    return own_process(name, "tautograd", "torch", *PEERS)
 
 
-def scalar_lesson() -> tuple[float, float]:
-    def make(torch: Any) -> Callable[[], object]:
-        def lesson() -> object:
-            x = torch.tensor(3.0, requires_grad=True)
-            y = x**2
-            y.backward()
-            return x.grad
-
-        return lesson
-
-    return on_both(make)
+def compiled_step(name: str, against: str = "torch") -> Callable[[], Figures]:
+    """Seconds of the whole step as one program of `tautograd.compile`, beside the same peers."""
+    others = [engine for engine in ("torch", *PEERS) if engine != against]
+    return own_process(name, "tautograd:compiled", against, *others)
 
 
-def one_recorded_op() -> tuple[float, float]:
-    def make(torch: Any) -> Callable[[], object]:
-        a = torch.ones(32, 32, requires_grad=True)
-        b = torch.ones(32, 32, requires_grad=True)
-        return lambda: a + b
-
-    return on_both(make)
-
-
-def checked_function(torch: Any) -> tuple[Callable[[Any], Any], Any]:
-    """A function of 512 parameters in float64."""
-    torch.manual_seed(0)
-    inputs = torch.randn(8, 16, dtype=torch.float64)
-    weights = torch.randn(16, 32, dtype=torch.float64, requires_grad=True)
-    return lambda w: (inputs @ w).tanh().square().mean(), weights
-
-
-def gradient_check() -> tuple[float, float]:
-    def make(torch: Any) -> Callable[[], object]:
-        loss, weights = checked_function(torch)
-        return lambda: torch.autograd.gradcheck(loss, (weights,))
-
-    return on_both(make, rounds=9)
+def compiled_work(name: str) -> Callable[[], Figures]:
+    """The same for other work, against PyTorch as it is."""
+    return own_process(name, "tautograd:compiled", "torch")
 
 
 def verified(on_pytorch: bool) -> Callable[[], tuple[float, float]]:
     """`verify` of the whole Jacobian, all references, against PyTorch's gradcheck."""
 
     def measure() -> tuple[float, float]:
-        ours, theirs = engines()
-        checked, weights = checked_function(theirs)
-        loss, own = checked_function(theirs if on_pytorch else ours)
+        import torch
+
+        import tautograd
+
+        checked, weights = checked_function(torch)
+        loss, own = checked_function(torch if on_pytorch else tautograd)
         return interleaved(
-            lambda: ours.verify(loss, own, mode="full", confirm=False),
-            lambda: theirs.autograd.gradcheck(checked, (weights,)),
+            lambda: tautograd.verify(loss, own, mode="full", confirm=False),
+            lambda: torch.autograd.gradcheck(checked, (weights,)),
             rounds=9,
         ).medians
-
-    return measure
-
-
-# ---- training steps ------------------------------------------------------------------------------
-
-
-def step_time(name: str) -> Callable[[], Figures]:
-    """Seconds of a training step, beside PyTorch's eager, fused and compiled, and JAX's."""
-
-    def measure() -> Figures:
-        ours, theirs = engines()
-        step = STEPS[name]
-        sides = {"tautograd": step.on(ours), "PyTorch": step.on(theirs)}
-        found = side_by_side({**sides, **peers.of_step(name, theirs)})
-        return Figures(found.pop("tautograd"), found.pop("PyTorch"), found)
-
-    return measure
-
-
-def compiled_step(name: str, against: str = "PyTorch") -> Callable[[], Figures]:
-    """Seconds of the whole step as one program of `tautograd.compile`, beside the same peers."""
-
-    def measure() -> Figures:
-        ours, theirs = engines()
-        step = STEPS[name]
-        sides = {"tautograd": ours.compile(step.on(ours)), "PyTorch": step.on(theirs)}
-        found = side_by_side({**sides, **peers.of_step(name, theirs)})
-        mine, peer = found.pop("tautograd"), found.pop(against, None)
-        if peer is None:  # torch.compile does not work here
-            peer = found.pop("PyTorch")
-        elif "PyTorch" in found:
-            found["eager"] = found.pop("PyTorch")
-        return Figures(mine, peer, found)
 
     return measure
 
@@ -159,11 +109,6 @@ def compiling(name: str, cold: bool, most: float) -> Callable[[], tuple[float, f
         return (runs[0] if cold else statistics.median(runs[1:])), most
 
     return measure
-
-
-def own_process(name: str) -> Callable[[], tuple[float, float]]:
-    """Seconds of a piece of work, each engine in a process of its own, in turns."""
-    return lambda: worker.medians(name)
 
 
 # ---- long chains: the cost must be linear --------------------------------------------------------
@@ -268,44 +213,50 @@ def _size_of(name: str) -> int:
 
 
 def _python(*arguments: str) -> str:
-    # Byte code is kept, as it is on any machine where a package has been imported before.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, *arguments]
-    run = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment, cwd=PROJECT
-    )
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
     return run.stdout
 
 
+# What `tautograd.compile` takes as a whole; the others draw or read values in the step.
+COMPILED = ("lstm", "gru", "transformer", "residual", "depthwise", "signals", "bag", "gan")
+
 ROWS = (
-    Row("scalar lesson: x**2, backward()", scalar_lesson, 0.35, "s"),
-    Row("one recorded op: a + b, 32×32", one_recorded_op, 0.8, "s"),
-    Row("gradient check, 512 parameters, float64", gradient_check, 0.2, "s"),
+    Row("scalar lesson: x**2, backward()", own_process("scalar"), 0.2, "s"),
+    Row("one recorded op: a + b, 32×32", own_process("op"), 0.6, "s"),
+    Row("gradient check, 512 parameters, float64", own_process("gradcheck"), 0.2, "s"),
     Row("verify, all references, 512 parameters", verified(on_pytorch=False), 0.2, "s"),
     Row("verify on PyTorch, 512 parameters", verified(on_pytorch=True), 1.0, "s"),
-    Row("step: Linear(10,1), batch 32, Adam", step_time("linear"), 0.2, "s"),
-    Row("step: MLP 784-256-128-10, batch 64, Adam", step_time("mlp"), 0.8, "s"),
-    Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 1.1, "s"),
-    Row("step: GPT 4×128, 64 tokens, batch 12, AdamW", step_time("gpt"), 1.3, "s"),
-    Row("step: CNN 28×28, batch 64, Adam", step_time("cnn"), 1.5, "s"),
-    *(
-        Row(f"own process: {title}", own_process(name), 0.9, "s")
-        for name, (title, _) in WORK.items()
+    Row("step: Linear(10,1), batch 32, Adam", step_time("linear"), 0.15, "s"),
+    Row("step: MLP 784-256-128-10, batch 64, Adam", step_time("mlp"), 0.9, "s"),
+    Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 0.9, "s"),
+    Row("step: GPT 4×128, 64 tokens, batch 12, AdamW", step_time("gpt"), 0.9, "s"),
+    Row("step: CNN 28×28, batch 64, Adam", step_time("cnn"), 0.9, "s"),
+    *(Row(title, own_process(name), 0.9, "s") for name, (title, _) in WORK.items()),
+    Row("compiled step: Linear(10,1), batch 32, Adam", compiled_step("linear"), 0.01, "s"),
+    Row("compiled step: MLP 784-256-128-10, batch 64", compiled_step("mlp"), 0.4, "s"),
+    Row("compiled step: MLP 1024×4, batch 256", compiled_step("wide"), 0.8, "s"),
+    Row(
+        "compiled step: GPT, against torch.compile",
+        compiled_step("gpt", "torch:compiled"),
+        0.7,
+        "s",
     ),
-    Row("compiled step: Linear(10,1), batch 32, Adam", compiled_step("linear"), 0.02, "s"),
-    Row("compiled step: MLP 784-256-128-10, batch 64", compiled_step("mlp"), 0.5, "s"),
-    Row("compiled step: MLP 1024×4, batch 256", compiled_step("wide"), 0.9, "s"),
-    Row("compiled step: GPT, against torch.compile", compiled_step("gpt", "compiled"), 0.8, "s"),
-    Row("compiled step: CNN 28×28, batch 64", compiled_step("cnn"), 1.0, "s"),
+    Row("compiled step: CNN 28×28, batch 64", compiled_step("cnn"), 0.5, "s"),
+    *(
+        Row(f"compiled: {title}", compiled_work(name), 0.8, "s")
+        for name, (title, _) in WORK.items()
+        if name in COMPILED
+    ),
     # The second figure of these is the most that recording and compiling may take.
     Row("compiling the step of Linear(10,1), cold", compiling("linear", True, 0.3), 1.0, "s"),
     Row("compiling the step of the GPT, cold", compiling("gpt", True, 3.0), 1.0, "s"),
     Row("compiling the step of the GPT, cached", compiling("gpt", False, 0.3), 1.0, "s"),
     # The step of Linear(10,1) holds a few kilobytes: nothing to measure.
-    Row("peak memory: MLP 784-256-128-10, batch 64", peak_memory("mlp"), 1.1, "B"),
-    Row("peak memory: MLP 1024×4, batch 256", peak_memory("wide"), 1.1, "B"),
-    Row("peak memory: GPT 4×128, 64 tokens, batch 12", peak_memory("gpt"), 1.1, "B"),
-    Row("peak memory: CNN 28×28, batch 64", peak_memory("cnn"), 1.1, "B"),
+    Row("peak memory: MLP 784-256-128-10, batch 64", peak_memory("mlp"), 1.0, "B"),
+    Row("peak memory: MLP 1024×4, batch 256", peak_memory("wide"), 1.0, "B"),
+    Row("peak memory: GPT 4×128, 64 tokens, batch 12", peak_memory("gpt"), 1.0, "B"),
+    Row("peak memory: CNN 28×28, batch 64", peak_memory("cnn"), 1.0, "B"),
     # These compare a step as a program with the same step run eagerly, both on tautograd.
     Row("peak memory, compiled: MLP 1024×4", replay_memory("wide"), 0.9, "B"),
     Row("peak memory, compiled: GPT", replay_memory("gpt"), 0.9, "B"),
@@ -315,10 +266,10 @@ ROWS = (
     # Both figures of this one are tautograd's: cost per operation must not grow with the graph.
     Row("backward per op in a chain of 1,000,000, against 10,000", long_chain, 1.3, "s"),
     # These compare a step under the doctor with the same step without it, on one engine.
-    Row("doctor on tautograd: step of Linear(10,1)", watched_step("linear", "tautograd"), 1.3, "s"),
+    Row("doctor on tautograd: step of Linear(10,1)", watched_step("linear", "tautograd"), 1.2, "s"),
     Row("doctor on tautograd: step of the MLP", watched_step("mlp", "tautograd"), 1.05, "s"),
     Row("doctor on tautograd: step of the GPT", watched_step("gpt", "tautograd"), 1.02, "s"),
-    Row("doctor on PyTorch: step of Linear(10,1)", watched_step("linear", "torch"), 1.3, "s"),
+    Row("doctor on PyTorch: step of Linear(10,1)", watched_step("linear", "torch"), 1.2, "s"),
     Row("doctor on PyTorch: step of the MLP", watched_step("mlp", "torch"), 1.05, "s"),
     Row("doctor on PyTorch: step of the GPT", watched_step("gpt", "torch"), 1.02, "s"),
 )

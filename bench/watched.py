@@ -27,7 +27,6 @@ def watched_step(name: str, engine: str) -> Callable[[], tuple[float, float]]:
 
         import tautograd
 
-        torch.set_num_threads(2)
         which = tautograd if engine == "tautograd" else torch
         step = STEPS[name].on(which)
         doctor = tautograd.doctor(engines=[which])

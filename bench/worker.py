@@ -2,12 +2,14 @@
 
 One process for each engine, as users run them: an engine's threads, its allocator and the settings it makes when it
 is imported are its own. A line `count` on standard input is answered by the seconds that one piece took by the
-clock and by the processor.
+clock and by the processor. An engine is `tautograd` or `torch`, each with `:compiled` if the step is to be, `:fused`
+for PyTorch's fused optimizer, or `jax`.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 import statistics
 import subprocess
 import sys
@@ -16,7 +18,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.measure import LeftOut
+from bench.steps import Work
+
 PROJECT = Path(__file__).resolve().parent.parent
+NARROW = 0.03  # of the ratio: how far from it the ends of its confidence interval may be
+LEAST, MOST = 11, 41  # rounds,
+LONGEST = 20  # seconds that more than the least of them may take
+
+
+class WorkerDied(RuntimeError):
+    """A worker's process ended by itself; what it said is on the terminal."""
 
 
 class Seconds(NamedTuple):
@@ -29,17 +41,15 @@ class Seconds(NamedTuple):
 class Worker:
     """A process with an engine and a piece of work, warmed up."""
 
-    def __init__(self, engine: str, name: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, engine: str, name: str) -> None:
         command = [sys.executable, "-m", "bench.worker", engine, name]
         self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=PROJECT,
-            env=environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT
         )
-        self._read()
+        answer = self._read()
+        if answer != "ready":
+            self.end()
+            raise LeftOut(answer)
 
     def run(self, count: int) -> Seconds:
         stream = self._process.stdin
@@ -56,51 +66,105 @@ class Worker:
         assert stream is not None
         line = stream.readline()
         if not line:
-            raise RuntimeError(f"the worker has ended: {self._process.args}")
-        return line
+            raise WorkerDied(f"the worker has ended: {self._process.args}")
+        return line.strip()
+
+
+class Turns(NamedTuple):
+    """What each turn of each engine took, and how far the ratio of the first two may be off."""
+
+    times: dict[str, list[Seconds]]
+    spread: float
+
+    def median(self, engine: str) -> float:
+        return statistics.median(t.clock for t in self.times[engine])
 
 
 def in_turns(
     name: str,
     engines: Sequence[str] = ("tautograd", "torch"),
     *,
-    rounds: int = 15,
+    rounds: int | None = None,
     round_seconds: float = 0.1,
-    environment: dict[str, str] | None = None,
-) -> dict[str, list[Seconds]]:
-    """What each turn of each engine took, one engine after the other."""
-    workers = {engine: Worker(engine, name, environment) for engine in engines}
+) -> Turns:
+    """One engine after the other, until the ratio of the first two is known well or it has been tried long enough.
+
+    An engine that cannot do the work is left out.
+    """
+    workers: dict[str, Worker] = {}
     try:
+        for engine in engines:
+            try:
+                workers[engine] = Worker(engine, name)
+            except (LeftOut, WorkerDied) as why:
+                if engine in engines[:2] and isinstance(why, WorkerDied):
+                    raise
+                print(f"left out: {engine} ({why})", file=sys.stderr)
         counts = {
-            engine: max(1, min(1000, int(round_seconds / worker.run(1).clock)))
+            engine: max(1, min(10_000, int(round_seconds / worker.run(1).clock)))
             for engine, worker in workers.items()
         }
-        times: dict[str, list[Seconds]] = {engine: [] for engine in engines}
-        for _ in range(rounds):
+        times: dict[str, list[Seconds]] = {engine: [] for engine in workers}
+        first, second = list(workers)[:2]
+        started = time.perf_counter()
+        for number in range(1, (rounds or MOST) + 1):
             for engine, worker in workers.items():
-                worker.run(1)
+                worker.run(1 + counts[engine] // 20)
                 times[engine].append(worker.run(counts[engine]))
-        return times
+            spread = _spread(times[first], times[second])
+            late = time.perf_counter() - started > LONGEST
+            if rounds is None and number >= LEAST and (late or spread <= NARROW):
+                break
+        return Turns(times, spread)
     finally:
         for worker in workers.values():
             worker.end()
 
 
-def medians(name: str) -> tuple[float, float]:
-    """Seconds by the clock on tautograd and on PyTorch."""
-    times = in_turns(name)
-    ours, theirs = (statistics.median(t.clock for t in times[e]) for e in ("tautograd", "torch"))
-    return ours, theirs
+def _spread(ours: list[Seconds], theirs: list[Seconds]) -> float:
+    """How far the ends of the median ratio's confidence interval (95 %) are from it, in parts of it.
+
+    Between the order statistics n/2 ± √n of n ratios lies their median with that confidence.
+    """
+    ratios = sorted(a.clock / b.clock for a, b in zip(ours, theirs, strict=True))
+    middle = statistics.median(ratios)
+    reach = math.ceil(math.sqrt(len(ratios)))
+    low = ratios[max(0, len(ratios) // 2 - reach)]
+    high = ratios[min(len(ratios) - 1, len(ratios) // 2 + reach)]
+    return max(high - middle, middle - low) / middle
+
+
+def work_of(engine: str, name: str) -> Work:
+    """A piece of work on an engine; LeftOut where that cannot be."""
+    which, _, how = engine.partition(":")
+    if which == "jax":
+        from bench.peers import jax_step
+
+        return jax_step(name)
+    torch = importlib.import_module(which)
+    from bench.layer_steps import WORK
+    from bench.small_work import SMALL
+    from bench.steps import STEPS
+
+    if name in SMALL:
+        return SMALL[name](torch)
+    if which == "torch" and how:
+        from bench.peers import pytorch_step
+
+        return pytorch_step(name, how)
+    work = WORK[name][1](torch) if name in WORK else STEPS[name].on(torch)
+    compiled: Work = torch.compile(work) if how else work
+    return compiled
 
 
 def main(engine: str, name: str) -> None:
-    torch = importlib.import_module(engine)
-    from bench.layer_steps import WORK
-    from bench.steps import STEPS
-
-    work = WORK[name][1](torch) if name in WORK else STEPS[name].on(torch)
-    for _ in range(5):
-        work()
+    try:
+        work = work_of(engine, name)
+        for _ in range(5):
+            work()
+    except LeftOut as why:
+        print(why, flush=True)
+        return
     print("ready", flush=True)
     for line in sys.stdin:
         count = int(line)

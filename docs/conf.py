@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from api_pages import write_api_pages  # noqa: E402
+from gallery import write_gallery  # noqa: E402
 from op_table import write_op_table  # noqa: E402
 from rule_pages import write_rule_pages  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
@@ -34,6 +35,7 @@ html_theme = "furo"
 html_title = f"tautograd {release}"
 html_static_path = ["_static"]
 html_css_files = ["wide-tables.css"]
+html_js_files = ["filter.js"]
 html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
@@ -43,4 +45,5 @@ def setup(app: Sphinx) -> None:
     """Write what is made from the code before Sphinx reads the pages."""
     app.connect("builder-inited", lambda _: write_api_pages(HERE / "reference"))
     app.connect("builder-inited", lambda _: write_op_table(HERE / "_generated"))
+    app.connect("builder-inited", lambda _: write_gallery(HERE / "_static" / "gallery"))
     app.connect("builder-inited", lambda _: write_rule_pages(HERE / "rules"))

@@ -48,9 +48,10 @@ def show_gradient() -> torch.Tensor:
     print(f"x = torch.tensor(2.0, requires_grad=True)\ny = x * x         {y!r}")
     y.backward()
     print(
-        f"y.backward()\nx.grad            {x.grad!r}\n\nhow it came about, with tautograd.explain(x, y):\n"
+        f"y.backward()\nx.grad            {x.grad!r}\n\n"
+        "how it came about, with y = x * x and tautograd.explain(x, y):\n"
     )
-    y = x * x
+    y = x * x  # backward() has let go of what the first one kept
     show_text(torch.explain(x, y))
     return y
 
@@ -61,16 +62,25 @@ def show_gradient() -> torch.Tensor:
 def show_picture(folder: Path) -> None:
     heading("2. A picture of it, to step through backward one operation at a time")
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    hidden, out = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    wanted = torch.tensor([[0.0], [1.0], [1.0], [0.0]])  # one or the other, not both
 
-    def loss_of(x, y):
-        prediction = model(x)
-        return torch.nn.functional.mse_loss(prediction, y)
+    def loss_of(inputs, wanted):
+        features = torch.tanh(hidden(inputs))
+        answers = torch.sigmoid(out(features))
+        return ((answers - wanted) ** 2).mean()
 
     show_source(loss_of)
-    page = torch.view(loss_of, x, y).save(folder / "graph.html")
-    print(f"tautograd.view(loss_of, x, y).save(…)   wrote {shown(page)}\n")
+    optimizer = torch.optim.Adam([*hidden.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(50):  # until it has nearly learned it: there is still something to flow back
+        optimizer.zero_grad()
+        loss_of(inputs, wanted).backward()
+        optimizer.step()
+    with torch.view.recording() as seen:
+        loss = loss_of(inputs, wanted)
+    page = seen.view(loss).save(folder / "graph.html")
+    print(f"tautograd.view.recording(): after 50 steps, the next one in {shown(page)}\n")
     print(
         "Open it in a browser: values on the nodes, gradients on the edges, the right-arrow key goes"
     )
@@ -239,7 +249,11 @@ def main() -> None:
     print(
         f"\nall of this took {time.perf_counter() - started:.2f} s. Next, twenty lessons to do yourself:\n"
     )
-    print(f"    {taut()} lab")
+    print(f"    {taut()} lab\n")
+    print(
+        "And one file to open, or to send to a friend (space plays it, a dragged weight changes it all):\n"
+    )
+    print(f"    {shown(folder / 'graph.html')}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import secrets
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -53,6 +54,8 @@ def main() -> int:
         if name not in targets:
             parser.error(f"--only: there is no target '{name}' (there is: {', '.join(targets)})")
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     print(f"seed {seed}; targets: {', '.join(names)}; {options.minutes:g} minutes", flush=True)
     with contextlib.ExitStack() as stack:

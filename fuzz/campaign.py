@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from fuzz import at_work
+from fuzz.patience import Patience
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
@@ -29,7 +31,7 @@ from fuzz.worker import NOTE, case_of, kind_of
 SHORTEST, LONGEST = 10.0, 120.0
 RANGE = 1 << 20  # seeds that one turn of a target may use
 CHUNK = 2000  # cases a turn, where they are counted and not timed
-STARVED = 4  # times a target's limit that a case has which hardly gets the processor
+REPEATED = 5000  # cases that are run again, to see whose fault a death was
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -137,7 +139,7 @@ class Campaign:
             process = subprocess.Popen(
                 [*command, str(end), str(until), str(note.fileno())],
                 stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(PROJECT)}, start_new_session=True, text=True,
+                env=_environment(), start_new_session=True, text=True,
             )  # fmt: skip
             lines: queue.Queue[str] = queue.Queue()
             assert process.stdout is not None
@@ -151,7 +153,9 @@ class Campaign:
                 what = f"did not end in {target.limit:g} s" if stuck else _death(process.returncode)
                 errors.seek(0)
                 tail = errors.read()[-4000:].decode(errors="replace")
-                if target.excuses(tail):
+                if at_work.is_others(note.fileno()) or (
+                    begun and target.beside_others and not self._dies_alone(target, first, seed)
+                ):
                     with self._lock:
                         self.counts["workers lost to others"] += 1
                     return max(seed, first)
@@ -160,17 +164,26 @@ class Campaign:
                 self._note_failure(target, seed, f"{what}{_where(tail)}\n{tail}", None)
             return max(seed, first)
 
+    def _dies_alone(self, target: Target, first: int, seed: int) -> bool:
+        """Whether a worker dies again, of the cases up to this one, where no other's code runs beside ours."""
+        with tempfile.TemporaryFile() as note, tempfile.TemporaryDirectory() as folder:
+            cases = [str(max(first, seed - REPEATED)), str(seed + 1)]
+            command = [sys.executable, "-m", "fuzz.worker", target.name, *cases]
+            again = subprocess.run(
+                [*command, str(time.time() + LONGEST), str(note.fileno())],
+                capture_output=True, pass_fds=[note.fileno()], cwd=folder, check=False,
+                env={**_environment(), at_work.ALONE: "1"}, start_new_session=True,
+            )  # fmt: skip
+        return again.returncode != 0
+
     def _watch(self, target: Target, process: Any, note: int, lines: Any) -> bool:
-        last, since, worked = (0, 0), time.monotonic(), 0.0
+        last, patience = (0, 0), Patience(process.pid, target.limit)
         while process.poll() is None:
             self._drain(target, lines)
             now = _note(note)
             if now != last or now[0] == 0:
-                last, since, worked = now, time.monotonic(), _worked(process.pid)
-            passed = time.monotonic() - since
-            stuck = passed > target.limit and (
-                passed > STARVED * target.limit or _worked(process.pid) - worked > target.limit / 2
-            )
+                last, patience = now, Patience(process.pid, target.limit)
+            stuck = patience.is_over()
             if stuck or self._stopping.is_set():
                 if stuck:
                     process.send_signal(signal.SIGUSR1)  # where it is, into the errors
@@ -194,7 +207,8 @@ class Campaign:
 
     def _note_failure(self, target: Target, seed: int, message: str, case: Case) -> None:
         if case is None:
-            case = case_of(target, seed)
+            with contextlib.suppress(Exception):  # what makes it may be what failed
+                case = case_of(target, seed)
         with self._lock:
             failure = self._found.get((target.name, kind_of(message)))
             if failure is not None:
@@ -221,13 +235,8 @@ def _note(handle: int) -> tuple[int, int]:
     return NOTE.unpack(data) if len(data) == NOTE.size else (0, 0)  # type: ignore[return-value]
 
 
-def _worked(process: int) -> float:
-    """The processor's seconds that a process has had; for ever, where nobody says."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return time.monotonic()
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{PROJECT / 'src'}{os.pathsep}{PROJECT}"}
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -34,7 +34,7 @@ HOSTILE = (
     "collections defaultdict", "collections namedtuple", "collections OrderedDict.__init__",
     "collections Counter.update", "torch Tensor.__setstate__", "torch load", "torch._utils _rebuild_tensor",
     "torch.storage _load_from_bytes", "torch.jit load", "torch._utils _set_obj_state", "torch hub.load",
-    "torch.sparse FloatTensor", "torch QInt8Storage", "torch float8_e4m3fn", "torch.storage UntypedStorage",
+    "torch.sparse FloatTensor", "torch QInt8Storage", "torch bits8", "torch.storage UntypedStorage",
     "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy load", "numpy.f2py.crackfortran myeval",
     "tautograd load", "tautograd._files.reading read", "tautograd._tensor.copying rebuild", "sys modules",
     "codecs decode", "pickle loads", "runpy run_path", "pty spawn", "webbrowser open", "timeit timeit",

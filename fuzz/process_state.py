@@ -102,12 +102,25 @@ class Watch:
         return found
 
 
+def difference(before: list[Any], after: list[Any]) -> str:
+    """What is different in two states, as far as names tell."""
+    said = []
+    for old, new in zip(before, after, strict=True):
+        if old != new and isinstance(old, tuple):
+            said.append(
+                f"{sorted(map(str, {*old[0]} ^ {*new[0]}))[:8] or 'the same names, other objects'}"
+            )
+        elif old != new:
+            said.append(f"{old!r:.100} became {new!r:.100}")
+    return "; ".join(said)
+
+
 class Audit:
     """The events of the interpreter while a file is read: reading needs none of them."""
 
     _active: Audit | None = None
     _installed = False
-    allowed = frozenset(("object.__getattr__", "gc.get_referrers", "builtins.id"))
+    allowed = frozenset(("object.__getattr__", "gc.get_referrers", "builtins.id", "sys._getframe"))
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -119,7 +132,7 @@ class Audit:
     def _hook(event: str, args: Any) -> None:
         active = Audit._active
         if active is not None and event not in Audit.allowed:
-            active.events.append(event)
+            active.events.append(f"import {args[0]}" if event == "import" else event)
 
     def __enter__(self) -> Audit:
         self.events.clear()

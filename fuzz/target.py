@@ -26,6 +26,9 @@ class Target(abc.ABC):
     memory = 6 << 30
     """Bytes of address space that its worker may have."""
 
+    beside_others = False
+    """Whether another's code runs in the same process, which may damage its memory and be gone when that shows."""
+
     def __init__(self) -> None:
         self.remarks: list[dict[str, Any]] = []
         """What is no failure but worth a line in a log (`--log`); a worker empties it."""
@@ -44,13 +47,6 @@ class Target(abc.ABC):
 
         `counts` says what was done: calls, files, kills, …
         """
-
-    def excuses(self, errors: str) -> bool:
-        """Whether another than tautograd is to blame for a worker that died or never ended.
-
-        `errors` is what it left, with the trace of where it was.
-        """
-        return False
 
     def smaller(self, case: Case) -> Iterator[Case]:
         """Simpler cases that may fail the same way, most promising first."""

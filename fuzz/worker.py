@@ -19,6 +19,7 @@ import traceback
 from collections import Counter
 from typing import Any
 
+from fuzz import at_work
 from fuzz.registry import target_named
 from fuzz.target import Case, Target
 
@@ -68,6 +69,7 @@ def shrink(target: Target, case: Case, kind: str) -> Case:
 def main(name: str, first: int, end: int, until: float, note: int) -> None:
     """Run cases of seeds first, …, end - 1 while there is time; JSON lines on stdout for what is found."""
     target = target_named(name)
+    at_work.use(note)
     if target.memory:
         resource.setrlimit(resource.RLIMIT_AS, (target.memory, target.memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

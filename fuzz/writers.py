@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import functools
+import io
 import json
 import os
 import random
@@ -18,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fuzz.patience import Patience
+
 DEADLINE = 1.0  # seconds after which an interrupt has not been heard
 
 
@@ -30,7 +35,7 @@ class Writer:
     check: Callable[[Path], None]
     """Raises unless what is there is whole (or nothing is)."""
     files: tuple[str, ...]
-    """All that may be in the folder after a write."""
+    """All that may be in the folder after a write; names, or patterns of one name each."""
 
 
 @functools.cache
@@ -159,6 +164,100 @@ def _write_progress(folder: Path, version: int) -> None:
     assert not progress.notes, OSError(progress.notes[0])
 
 
+def _write_shares(folder: Path, version: int) -> None:
+    import tautograd as torch
+    from tautograd.distributed import checkpoint
+
+    state = {"v": torch.full((1000 + version % 7 * 20_000,), version), "n": version}
+    try:
+        checkpoint.save(state, checkpoint_id=folder)
+    except checkpoint.CheckpointException as error:
+        raise OSError(str(error)) from error
+    assert len(list(folder.glob("*.distcp"))) == 1, "shares of an earlier save were left"
+
+
+def _check_shares(folder: Path) -> None:
+    import tautograd as torch
+    from tautograd.distributed import checkpoint
+
+    if (folder / ".metadata").exists():
+        found: dict[str, Any] = {"n": 0}
+        checkpoint.load(found, checkpoint_id=folder)
+        found["v"] = torch.zeros(1000 + found["n"] % 7 * 20_000, dtype=torch.int64)
+        checkpoint.load(found, checkpoint_id=folder)
+        assert bool((found["v"] == found["n"]).all()), "a checkpoint of two versions"
+
+
+@functools.cache
+def _drawn(suffix: str) -> bytes:
+    """A picture of each kind; PNG and GIF are bytes that Chromium drew, here of any content."""
+    from tautograd._files.destinations import MADE_BY
+
+    if suffix in ("svg", "dot"):
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / f"once.{suffix}"
+            _view().save(path)
+            return path.read_bytes()
+    return MADE_BY + bytes(range(256)) * 200
+
+
+def _write_picture(suffix: str, folder: Path, version: int) -> None:
+    from tautograd._files.destinations import PICTURES, write
+
+    write(str(folder / f"p.{suffix}"), _drawn(suffix), PICTURES[suffix])
+
+
+def _check_picture(suffix: str, folder: Path) -> None:
+    path = folder / f"p.{suffix}"
+    assert not path.exists() or path.read_bytes() == _drawn(suffix), "a part of a picture"
+
+
+@functools.cache
+def _summary() -> Any:
+    import tautograd as torch
+
+    return torch.summary(torch.nn.Linear(2, 2), torch.ones(1, 2))
+
+
+def _write_summary(folder: Path, version: int) -> None:
+    _summary().save(folder / "m.html")
+
+
+_SOURCE = "lr = {}  # a script of the user's\n" + "x = 1\n" * 3000
+
+
+def _write_source(folder: Path, version: int) -> None:
+    """What `taut doctor --fix` does with a script."""
+    from types import SimpleNamespace
+
+    from tautograd._cli.fixing import Fixing
+    from tautograd._doctor.fixes.offer import Fix
+
+    path = folder / "train.py"
+    if not path.exists():
+        path.write_text(_SOURCE.format(0))
+    before = path.read_text()
+    wanted = SimpleNamespace(target=[str(path)], is_module=False)
+    fixing = Fixing(wanted, str(folder))  # type: ignore[arg-type]
+    fixing._began = path.stat().st_mtime + 1  # a fix of this very second is one of before
+    finding: Any = None
+    with contextlib.redirect_stderr(io.StringIO()) as heard:
+        fixing._write(Fix(str(path), before, _SOURCE.format(version), finding))
+    if not heard.getvalue().startswith("written: "):
+        raise OSError(heard.getvalue())
+
+
+def _check_source(folder: Path) -> None:
+    text = (folder / "train.py").read_text()
+    assert text == _SOURCE.format(text.split()[2]), "half a script"
+
+
+def _write_badge(folder: Path, version: int) -> None:
+    from tautograd._cli.verify_proof import write_badge
+
+    write_badge(str(folder / "badge.json"), [], force=False)
+
+
 def _check_json(name: str, folder: Path) -> None:
     for path in folder.glob(name):
         json.loads(path.read_bytes())
@@ -178,7 +277,25 @@ WRITERS: dict[str, Writer] = {
     "progress": Writer(
         _write_progress, functools.partial(_check_json, "*.json"), ("progress.json",)
     ),
+    "shares": Writer(_write_shares, _check_shares, (".metadata", "__0_*.distcp")),
+    "summary": Writer(_write_summary, functools.partial(_check_page, "m.html"), ("m.html",)),
+    "source": Writer(_write_source, _check_source, ("train.py",)),
+    "badge": Writer(_write_badge, functools.partial(_check_json, "badge.json"), ("badge.json",)),
+    **{
+        suffix: Writer(
+            functools.partial(_write_picture, suffix),
+            functools.partial(_check_picture, suffix),
+            (f"p.{suffix}",),
+        )
+        for suffix in ("svg", "dot", "png")
+    },
 }
+
+
+def _foreign(kind: str, folder: Path) -> list[str]:
+    """What is in the folder and not of the writer's."""
+    names, patterns = os.listdir(folder), WRITERS[kind].files
+    return sorted(n for n in names if not any(fnmatch.fnmatch(n, p) for p in patterns))
 
 
 def warm(kind: str, folder: Path) -> None:
@@ -186,7 +303,8 @@ def warm(kind: str, folder: Path) -> None:
     WRITERS[kind].write(folder, 0)
     WRITERS[kind].check(folder)
     found = sorted(os.listdir(folder))
-    assert found == sorted(WRITERS[kind].files), f"{kind}: the folder holds {found}"
+    assert len(found) == len(WRITERS[kind].files), f"{kind}: the folder holds {found}"
+    assert not _foreign(kind, folder), f"{kind}: the folder holds {found}"
 
 
 def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
@@ -216,7 +334,7 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
         writer.check(folder)
     except Exception as error:
         return f"{kind}: torn or not to be written again, {type(error).__name__}\n{error}"
-    left = sorted(set(os.listdir(folder)) - set(writer.files))
+    left = _foreign(kind, folder)
     return f"{kind}: something was left behind\n{left}" if left else None
 
 
@@ -234,8 +352,8 @@ def _write_on(writer: Writer, folder: Path, begun: int) -> None:
 
 
 def _wait(child: int) -> int | None:
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
+    patience = Patience(child, DEADLINE)
+    while not patience.is_over():
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
@@ -287,7 +405,7 @@ def unharmed(kind: str, folder: Path) -> str | None:
         WRITERS[kind].check(folder)
     except Exception as error:
         return f"{kind}: torn, {type(error).__name__}\n{error}"
-    left = sorted(set(os.listdir(folder)) - set(WRITERS[kind].files))
+    left = _foreign(kind, folder)
     return f"{kind}: something was left behind\n{left}" if left else None
 
 

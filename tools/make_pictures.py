@@ -66,7 +66,7 @@ def main() -> None:
     picture = browser.as_png(page, "#step=3", size=(1280, 800), dark=True)
     (IMAGES / "view-dark.png").write_bytes(noted_png(picture, fingerprint()))
     (IMAGES / "backward.gif").write_bytes(
-        browser.as_gif(page, len(made.graph.steps), size=(960, 620), note=fingerprint())
+        browser.as_gif(page, len(made.graph.steps), size=(1280, 800), note=fingerprint())
     )
     (IMAGES / "square.svg").write_text(square_view().svg(), encoding="utf-8")
     for path in sorted(IMAGES.iterdir()):

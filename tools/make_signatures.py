@@ -61,6 +61,7 @@ def _wanted() -> set[str]:
     }
     names |= {name for name in dir(tautograd) if hasattr(torch, name)}
     names |= set(_built_in().values())
+    names |= {f"_sparse_{n}" for n in ("addmm", "log_softmax", "mm", "softmax", "sum")}
     return {name for name in names if not _in_python(name)}
 
 
@@ -256,7 +257,7 @@ def _annotated(function: Any) -> str | None:
             parts.append("*")
         default = "" if p.default is p.empty else f"={_default(p.default)}"
         kind = _type(p.annotation)
-        if kind == "Any":
+        if kind == "Any" or (kind == "Tensor" and passed_on.get(p.name) == "Any"):
             kind = passed_on.get(p.name, kind)
         parts.append(f"{kind} {p.name}{default}")
     return ", ".join(parts)
@@ -265,7 +266,8 @@ def _annotated(function: Any) -> str | None:
 def _passed_on(function: Any) -> dict[str, str]:
     """What operators ask of the parameters that a function of Python's hands to them as they are.
 
-    Python looks at no type; the parser of the operator does, before it computes anything.
+    Python looks at no type; the parser of the operator does, before it computes anything. Where one
+    overload takes a tensor and another a list, an annotation says less than is taken: "Any".
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     names = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
@@ -292,8 +294,13 @@ def _passed_on(function: Any) -> dict[str, str]:
                 value = given.get(p.name)
                 if isinstance(value, ast.Name) and value.id in names - assigned:
                     kinds.setdefault(value.id, set()).add(_spelt(p))
+    several = {
+        name: "Any"
+        for name, kind in kinds.items()
+        if "Tensor" in kind and any("int[" in k.lower() for k in kind)
+    }
     single = {name: kind.pop() for name, kind in kinds.items() if len(kind) == 1}
-    return {name: kind for name, kind in single.items() if kind.startswith(_CHECKED)}
+    return several | {name: kind for name, kind in single.items() if kind.startswith(_CHECKED)}
 
 
 _CHECKED = ("bool", "int", "SymInt", "float", "Scalar", "str")

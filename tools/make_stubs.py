@@ -36,6 +36,8 @@ from tautograd._tensor.storages import LEGACY_STORAGES
 from tautograd._tensor.tensor import Tensor
 from tautograd.nn import functional
 
+linalg.ldl_solve, functional.linear_cross_entropy  # noqa: B018  (which are loaded when first named)
+
 PACKAGE = Path(tautograd.__file__).parent
 Parameter = inspect.Parameter
 STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
@@ -264,7 +266,7 @@ def functions(names: Mapping[str, Any], space: str = "") -> str:
 
 def classes(names: Mapping[str, Any]) -> str:
     return "".join(
-        f"from {fn.__module__} import {fn.__name__} as {name}\n"
+        f"from {getattr(fn, 'home', fn.__module__)} import {fn.__name__} as {name}\n"
         for name, fn in sorted(names.items())
         if isinstance(fn, type)
     )

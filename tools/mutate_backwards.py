@@ -2,12 +2,13 @@
 
     python tools/mutate_backwards.py FOLDER            all that stand in FOLDER, by the table below
     python tools/mutate_backwards.py FOLDER --only entmax --json out.json
+    python tools/mutate_backwards.py FOLDER --by cosmic-ray --most 40
 
 FOLDER holds the repositories as they are published, one folder each, named owner+name. Nothing of theirs is kept here.
 A mutant is one change of one expression or statement in a backward (or in a function that it calls): an operator,
-a constant, a comparison, a sign, a call left out, a statement left out. Mutants whose gradient is that of the
-original at every input and for every incoming gradient that is tried are equivalent, and not counted; nor are
-those that raise.
+a constant, a comparison, a sign, a call left out, a statement left out; with `--by cosmic-ray` what that tool makes
+of it, as many as `--most` says, drawn by a fixed seed. Mutants whose gradient is that of the original at every input
+and for every incoming gradient that is tried are equivalent, and not counted; nor are those that raise.
 Each of the others is shown to `torch.autograd.gradcheck` and to `verify`.
 """
 
@@ -17,6 +18,7 @@ import argparse
 import ast
 import copy
 import importlib
+import importlib.util
 import json
 import sys
 import types
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from cosmic_ray_mutants import outside_mutants
 
 import tautograd
 
@@ -42,6 +45,7 @@ class Target:
     call: Callable[[Any, Any], Callable[..., Any]]  # of the Function and its module
     shapes: tuple[tuple[int, ...], ...]
     helpers: tuple[str, ...] = ()
+    scale: float = 1.0  # of the inputs: so large that all branches are taken
 
 
 def _first(*rest: Any) -> Callable[[Any, Any], Callable[..., Any]]:
@@ -59,6 +63,15 @@ def _loss(*rest: Any) -> Callable[[Any, Any], Callable[..., Any]]:
     return lambda F, module: lambda x: _tensors(F.apply(x, target, *rest))
 
 
+def _points() -> tuple[Any, Any]:
+    numbers = torch.linspace(-1, 1, 8, dtype=torch.float64)
+    return numbers.reshape(4, 2).sin(), numbers.reshape(4, 2).cos()
+
+
+def _distance(power: int) -> Callable[[Any, Any], Any]:
+    return lambda a, b: torch.cdist(a, b) ** power
+
+
 ENTMAX = "deep-spin+entmax"
 TARGETS = [
     Target(ENTMAX, "entmax/activations.py", "SparsemaxFunction", _first(-1, None), ((3, 5),)),
@@ -73,6 +86,18 @@ TARGETS = [
     Target("lukemelas+EfficientNet-PyTorch", "efficientnet_pytorch/utils.py", "SwishImplementation",
            _first(), ((3, 4),)),
     Target("locuslab+lml", "lml.py", "LML_Function", _first(2, 1e-12, 200, None, -1), ((3, 5),)),
+    *(
+        Target("huggingface+pytorch-image-models", "timm/layers/activations_me.py", f"{name}AutoFn",
+               _first(), ((4, 8),), (f"{helper}_bwd",), scale=2.5)
+        for name, helper in (("Swish", "swish"), ("Mish", "mish"), ("HardSigmoid", "hard_sigmoid"),
+                             ("HardSwish", "hard_swish"), ("HardMish", "hard_mish"))
+    ),
+    Target("cornellius-gp+gpytorch", "gpytorch/functions/_log_normal_cdf.py", "LogNormalCDF",
+           _first(), ((4, 6),)),
+    Target("cornellius-gp+gpytorch", "gpytorch/functions/rbf_covariance.py", "RBFCovariance",
+           lambda F, m: lambda s: F.apply(*_points(), s.exp(), _distance(2)), ((1, 1),)),
+    Target("cornellius-gp+gpytorch", "gpytorch/functions/matern_covariance.py", "MaternCovariance",
+           lambda F, m: lambda s: F.apply(*_points(), s.exp(), 2.5, _distance(1)), ((1, 1),)),
     Target("transformers.models.bloom.modeling_bloom", "", "GeLUFunction",
            _first(), ((3, 4),), ("bloom_gelu_back",)),
     Target("transformers.models.sew_d.modeling_sew_d", "", "XSoftmax",
@@ -189,7 +214,12 @@ def _loaded(target: Target, folder: Path) -> tuple[ast.Module, Any]:
     root = folder / target.repository
     sys.path.insert(0, str(root))
     name = target.path.removesuffix(".py").replace("/", ".")
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ImportError:  # the package needs others; the file may not
+        spec: Any = importlib.util.spec_from_file_location(name, root / target.path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
     return ast.parse((root / target.path).read_text()), module
 
 
@@ -243,19 +273,26 @@ def _noticed_by_verify(function: Any, inputs: Any) -> bool:
     return report.verdict != "correct"
 
 
-def _judged(target: Target, folder: Path) -> dict[str, Any]:
+def _judged(target: Target, folder: Path, outside: int | None) -> dict[str, Any]:
     tree, module = _loaded(target, folder)
+    names = {target.name, *target.helpers}
+    if outside is None:
+        made = mutants(tree, names)
+    else:
+        source = Path(str(module.__file__)).read_text()
+        made = outside_mutants(source, _functions(tree, names), outside)
     row: dict[str, Any] = {"name": target.name, "counted": 0, "equivalent": 0, "raise": 0,
                            "gradcheck": 0, "verify": 0, "survivors": []}  # fmt: skip
     original = target.call(getattr(module, target.name), module)
     right = _gradients(original, target.shapes)
     torch.manual_seed(11)
-    inputs = tuple(torch.randn(s, dtype=torch.float64, requires_grad=True) for s in target.shapes)
+    drawn = [torch.randn(s, dtype=torch.float64) * target.scale for s in target.shapes]
+    inputs = tuple(x.requires_grad_() for x in drawn)
     row["accused"] = {
         "gradcheck": _noticed_by_gradcheck(original, inputs),
         "verify": _noticed_by_verify(original, inputs),
     }
-    for what, changed in mutants(tree, {target.name, *target.helpers}):
+    for what, changed in made:
         try:
             function = target.call(getattr(_executed(changed, module), target.name), module)
             other = _gradients(function, target.shapes)
@@ -285,6 +322,8 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, help="repositories, one folder each: owner+name")
     parser.add_argument("--only", default="", help="part of a repository's or a Function's name")
+    parser.add_argument("--by", choices=("tree", "cosmic-ray"), default="tree", help="who mutates")
+    parser.add_argument("--most", type=int, default=40, help="of cosmic-ray's, for one Function")
     parser.add_argument("--json", type=Path, help="where to write the table")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -297,7 +336,7 @@ def main() -> None:
         if options.only.lower() not in f"{target.repository} {target.name}".lower():
             continue
         try:
-            row = _judged(target, options.folder)
+            row = _judged(target, options.folder, options.most if options.by != "tree" else None)
         except Exception as error:
             say(f"| {target.name} | not run: {type(error).__name__}: {error} |")
             continue
@@ -305,10 +344,7 @@ def main() -> None:
         cells = (row[k] for k in ("name", "counted", "gradcheck", "verify", "equivalent", "raise"))
         say(f"| {' | '.join(map(str, cells))} |")
         if row["survivors"] or any(row["accused"].values()):
-            say(
-                f"  <!-- left: {row['survivors']}; original accused: {row['accused']} -->",
-                flush=True,
-            )
+            say(f"  <!-- left: {row['survivors']}; original accused: {row['accused']} -->")
     total = [sum(row[k] for row in rows) for k in ("counted", "gradcheck", "verify")]
     say(f"| all | {' | '.join(map(str, total))} |")
     if options.json:

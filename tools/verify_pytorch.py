@@ -12,9 +12,12 @@ stopped goes on where it was.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 import time
+import types
+import unittest
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -98,8 +101,17 @@ def _verified(make: Callable[[], tuple[Any, Any]], seconds: float) -> dict[str, 
 # --- samples -------------------------------------------------------------------------------------
 
 
+def _need_no_test_runner() -> None:
+    """PyTorch's tables import the package its tests are run with; only the tables are used here."""
+    if importlib.util.find_spec("expecttest") is None:
+        stand_in = types.ModuleType("expecttest")
+        stand_in.TestCase = unittest.TestCase  # type: ignore[attr-defined]
+        sys.modules["expecttest"] = stand_in
+
+
 def _samples(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     """Name and maker of each function with its inputs: operations first, then modules."""
+    _need_no_test_runner()
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.testing._internal.common_modules import module_db
 

@@ -1,7 +1,6 @@
 """One call on one engine: what came of it, and whether anything changed that should not.
 
-The two functions that run a call have names of their own, so that the trace of a process that died or
-never ended says which engine was at work.
+While PyTorch is at work that is noted, so that it is known of a process that died or never ended.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz import at_work
 from fuzz.functions.values import Decoder
 
 
@@ -53,7 +53,8 @@ def pytorch_runs(torch: Any, case: Any, patience: float = 2.0) -> Outcome | None
     before = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, patience)
     try:
-        return _run(torch, case)
+        with at_work.others():
+            return _run(torch, case)
     except Unending:
         return None
     finally:

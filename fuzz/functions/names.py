@@ -30,7 +30,7 @@ NOT_NAMES = re.compile(
     r"|DataParallel|Distributed|Module$|ModuleList|ModuleDict|Optimizer$|register_module|Function$"
     r"|Buffer$|Timer$|timer$|enable_onednn_fusion|optimized_execution|fuser$|wait$|kernel_choice"
     r"|load_library|tensorboard_trace_handler|Distribution$|ExponentialFamily$|ScriptModule"
-    r"|CompilationUnit|Future$|Attribute$|ExecutionTrace|strict_fusion|TracedModule|wrap$|has_side_effect)"
+    r"|CompilationUnit|Future$|Attribute$|ExecutionTrace|strict_fusion|TracedModule|script_method|wrap$|has_side_effect)"
 )
 NOT_PARAMETERS = {"num_workers", "multiprocessing_context", "pin_memory", "persistent_workers",
                   "prefetch_factor", "timeout", "in_order", "pin_memory_device"}  # fmt: skip
@@ -170,8 +170,10 @@ def _schemas() -> dict[str, tuple[tuple[Parameter, ...], ...]]:
     import torch
 
     found: dict[str, list[tuple[Parameter, ...]]] = {}
+    operators = set(torch._C._dispatch_get_all_op_names())  # the others are TorchScript's alone
     for schema in torch._C._jit_get_all_schemas():
-        if not schema.name.startswith("aten::"):
+        name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
+        if not schema.name.startswith("aten::") or name not in operators:
             continue
         arguments = tuple(
             Parameter(

@@ -13,6 +13,7 @@ from typing import Any
 from fuzz.functions.names import NOT_PARAMETERS, Parameter, Public
 from fuzz.functions.values import (
     CALLABLES,
+    ELSEWHERE,
     FILLS,
     LAYOUTS,
     hostile,
@@ -71,6 +72,8 @@ class Theme:
             self.rank = rng.choice((2, 2, 2, 3, 1))
         self.dtype = some_dtype(rng, ("float32", "float32", "float64"))
         self.wants = rng.random() < 0.2
+        sparse = "sparse" in name and "sparse_" not in name  # functions of sparse tensors
+        self.elsewhere = rng.choice(ELSEWHERE) if rng.random() < (0.5 if sparse else 0.02) else ""
 
     def tensor(self, parameter: str = "") -> Any:
         """A tensor that fits."""
@@ -91,6 +94,8 @@ class Theme:
         if rng.random() < 0.06:
             dtype = some_dtype(rng)
         layout = rng.choice(LAYOUTS) if rng.random() < 0.15 else "plain"
+        if self.elsewhere and rng.random() < 0.7:
+            layout = self.elsewhere
         return tensor(shape, dtype, fill, layout, self.wants)
 
 

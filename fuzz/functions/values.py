@@ -35,6 +35,8 @@ FILLS = (
     "mixed",
 )
 LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "sliced")
+ELSEWHERE = ("sparse_coo", "sparse_csr", "sparse_csc", "meta")
+"""Layouts of tensors that have no plain memory."""
 INTEGERS = (0, -1, 1, 2, 7, -7, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 10**12, 2**62)
 WIDE = (2**63 - 1, -(2**63), 2**63, -(2**63) - 1, 2**64, 10**30, -(10**30))
 STRINGS = ("", "mean", "x", "cpu", "cuda", "meta", "i->i", "float32", "\0", "é\ud800", "a" * 300)
@@ -84,7 +86,7 @@ class Decoder:
             whole = torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype))
         else:
             whole = torch.from_numpy(array).clone()  # whose memory PyTorch can resize
-        tensor = _laid_out(whole, layout)
+        tensor = _laid_out(whole, "plain" if layout in ELSEWHERE and dtype in RARE else layout)
         self.tensors.append((whole, array.copy()))
         if wants and tensor.is_floating_point():
             tensor = tensor.detach() if layout != "plain" else tensor
@@ -138,6 +140,12 @@ def filled(shape: tuple[int, ...], dtype: str, fill: str) -> np.ndarray[Any, Any
 
 
 def _laid_out(whole: Any, layout: str) -> Any:
+    if layout == "meta":
+        return whole.to("meta")
+    if layout == "sparse_coo":
+        return whole.to_sparse()
+    if layout in ELSEWHERE and whole.dim() == 2:
+        return getattr(whole, f"to_{layout}")()
     if layout == "transposed" and whole.dim() > 1:
         return whole.transpose(0, -1)
     if layout == "strided" and whole.dim() > 0 and whole.shape[-1] > 1:
@@ -220,7 +228,7 @@ def hostile_tensor(rng: random.Random, size: int) -> Any:
     )
     return tensor(
         rng.choice((*shapes, [size] * 4)), some_dtype(rng), rng.choice(FILLS[2:]),
-        rng.choice(LAYOUTS), rng.random() < 0.2,
+        rng.choice(ELSEWHERE if rng.random() < 0.08 else LAYOUTS), rng.random() < 0.2,
     )  # fmt: skip
 
 
@@ -284,6 +292,8 @@ def _named(rng: random.Random, size: int) -> Any:
         "strided",
         "channels_last",
         "preserve_format",
+        "sparse_coo",
+        "sparse_csr",
     )
     return {"name": rng.choice(names)}
 

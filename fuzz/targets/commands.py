@@ -6,11 +6,13 @@ status, say why in words, and write what it was asked for; nothing else.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import functools
 import hashlib
+import json
 import os
 import random
-import re
 import resource
 import signal
 import stat
@@ -22,6 +24,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz.target import Case, Target
@@ -55,6 +58,15 @@ FILES = {
     "mine.sarif": '{"mine": 1}',
     "model.pt": "mine",
     "empty.html": "",
+    "torchy.py": CLEAN.replace("tautograd as torch", "torch"),
+    "cookie.py": "# -*- coding: nosuch -*-\nimport torch\n",
+    "deep.py": "x = " + "(" * 5000,
+    "odd.py": "import torch\ntorch.nosuch\x1b[2J\ntorch.\u202enosuch = torch.nn.Nosuch()\n\0",
+    "names.py": "import torch as t\nfrom torch import nosuch as \uff54\nt.nn.Nosuch; t.fft.\u202e\n",
+    "key": "-----BEGIN OPENSSH PRIVATE KEY-----\nmine\n",
+    "new.json.sig": "mine",
+    "mine.svg": "<svg/>",
+    "mine.md": "mine",
     "pyproject.toml": "[project]\nname = 'mine'\n",
 }
 PATHS = [
@@ -62,7 +74,8 @@ PATHS = [
     "pipe.html", "link.html", "out.html", "loop.html", "missing/new.html", "/dev/null", "/dev/full",
     "/dev/stdout", "/proc/self/mem", "../outside/canary.html", "", ".", "-", "--", "x" * 300 + ".html",
     "nul\0.html", "\x1b]0;evil\x07.html", "bidi\u202e.html", "half\udcff.html", "new.HTML", "a\nb.html",
-    "evidence.json", "~", "con.html", " .html",
+    "evidence.json", "~", "con.html", " .html", "new.svg", "new.png", "new.gif", "new.dot", "out.svg",
+    "pipe.svg", "report.json", "new.md", "-new.json",
 ]  # fmt: skip
 # A script may come through a pipe, and is waited for as Python does.
 _NO_PIPES = [path for path in PATHS if not path.startswith("pipe")]
@@ -70,26 +83,46 @@ TEXTS = ["", "TG101", "TG1", "\x1b[31m", "\u202e", "\udcff", "0", "-1", "1", "9"
          "3x4", "3:float32,2", "0", "x", "scalar", "=2.5", "3:nosuch", "99999999999x9", "tautograd",
          "torch ", "layers:square", "layers.py:square", "layers.py:fails", "layers.py:value", "layers.py:",
          ":", "::", "layers.py:square.__globals__", "no\x1bmodule:fn", "chain-rule", "3", "--help"]  # fmt: skip
-OPTIONS = {
-    "run": ["-m", "--as-torch"],
-    "doctor": ["--steps", "--look-at", "--select", "--ignore", "--json", "--sarif", "--html", "--github",
-               "--quiet", "--explain", "--list", "--force", "-m", "--tensorboard"],
-    "view": ["-o", "--output", "--step", "--json", "--run", "--steps", "--force", "-m"],
-    "verify": ["--inputs", "--inputs-from", "--inputs-file", "--checkpoint", "--mode", "--order", "--seed",
-               "--train", "--eval", "--evidence", "--html", "--force", "--json", "--quiet"],
-    "replay": ["--inputs", "--seed", "--exact", "--all", "--json", "--quiet", "--checkpoint"],
-    "evidence": ["show", "diff", "schema", "--json", "--all"],
-    "lab": ["--list", "--auto", "--again", "--progress", "--notebook", "--json", "--engine"],
-    "rum": [], "": [], "--version": [], "\x1b[31m": [],
-}  # fmt: skip
-VALUED = re.compile(
-    r"--(steps|look-at|select|ignore|sarif|html|explain|tensorboard|output|step|inputs|inputs-from|"
-    r"inputs-file|checkpoint|mode|order|seed|evidence|progress|notebook|engine)$|-o$"
-)
-PATH_OPTIONS = ("--sarif", "--html", "-o", "--output", "--evidence", "--progress", "--notebook",
-                "--tensorboard", "--checkpoint", "--inputs-file")  # fmt: skip
+CODE = ["__import__('os').mkdir('RAN')", "n=__import__('os').mkdir('RAN')", "; mkdir RAN", "$(mkdir RAN)",
+        "`mkdir RAN`", "n=4,m=3", "n=[[[[]]]]", "-oProxyCommand=mkdir RAN", "{0.__class__}", "%s%n"]  # fmt: skip
+"""What an argument would do if anything took it for code; the folder is looked for afterwards."""
+NOT_COMMANDS = ("rum", "", "--version", "\x1b[31m")
 STATUSES = {0, 1, 2, 3, 130}
-LIMIT = 30.0
+LIMIT = 60.0  # `--deep`, `--fix` and ranks start processes
+SCRIPTS = ["train.py", "clean.py", "fails.py", "exits.py", "torchy.py", "tr\x1b[2Jain\udcff.py"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the parser of a command knows of one of its options."""
+
+    names: tuple[str, ...]
+    takes: str
+    """"nothing", "file" or "text"."""
+
+
+@functools.cache
+def options() -> dict[str, tuple[Option, ...]]:
+    """Every option of every command, as its parser has them, so that none is forgotten."""
+    from tautograd._cli.main import build_parser
+
+    found: dict[str, tuple[Option, ...]] = dict.fromkeys(NOT_COMMANDS, ())
+    (commands,) = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, parser in commands.choices.items():
+        nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+        parts = {f"{name} {key}": part for action in nested for key, part in action.choices.items()}
+        for words, part in (parts or {name: parser}).items():
+            found[words] = tuple(
+                _option(action) for action in part._actions if action.option_strings
+            )
+    return found
+
+
+def _option(action: argparse.Action) -> Option:
+    if action.nargs == 0:
+        return Option(tuple(action.option_strings), "nothing")
+    is_file = str(action.metavar) in ("FILE", "DIR", "REPORT", "KEY", "FOLDER")
+    return Option(tuple(action.option_strings), "file" if is_file else "text")
 
 
 class Commands(Target):
@@ -114,20 +147,26 @@ class Commands(Target):
         with tempfile.TemporaryDirectory() as folder:
             report = torch.verify(lambda x: (x * x).sum(), torch.ones(3, dtype=torch.float64))
             self._evidence = Path(report.save(Path(folder) / "once.json")).read_bytes()
+        with tautograd._doctor.doctor.Doctor(engines=[torch]) as found:
+            (torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum()).backward()
+        from tautograd._doctor.report.report import plain
+
+        self._report = json.dumps(plain(found), default=str).encode()
 
     def case(self, rng: random.Random) -> Case:
-        command = rng.choice([*OPTIONS, "doctor", "view", "verify"])
-        argv = [command]
-        for option in rng.sample(OPTIONS[command], rng.randint(0, min(4, len(OPTIONS[command])))):
-            argv.append(option)
-            if VALUED.match(option) and rng.random() < 0.95:
-                is_path = option in PATH_OPTIONS and rng.random() < 0.9
-                argv.append(rng.choice(PATHS if is_path else TEXTS))
-        scripts = ["train.py", "clean.py", "fails.py", "exits.py", "tr\x1b[2Jain\udcff.py"]
+        known = options()
+        command = rng.choice([*known, "doctor", "view", "verify", "doctor", "view"])
+        argv = command.split(" ")
+        for option in rng.sample(known[command], rng.randint(0, min(4, len(known[command])))):
+            argv.append(rng.choice(option.names))
+            if option.takes != "nothing" and rng.random() < 0.95:
+                is_file = option.takes == "file" and rng.random() < 0.9
+                argv.append(rng.choice(PATHS if is_file else rng.choice((TEXTS, TEXTS, CODE))))
         for _ in range(rng.randint(0, 2)):
-            chosen = scripts if command in ("run", "doctor", "view") else TEXTS
+            runs = argv[0] in ("run", "doctor", "view", "summary", "launch")
+            chosen = SCRIPTS if runs else TEXTS
             argv.append(rng.choice(rng.choice((chosen, chosen, _NO_PIPES, TEXTS))))
-        if rng.random() < 0.05 and not {"pipe", "pipe.html"} & set(argv):
+        if rng.random() < 0.05 and not {"pipe", "pipe.html", "pipe.svg"} & set(argv):
             rng.shuffle(argv)
         encoding = rng.choice(("utf-8", "utf-8", "ascii", "latin-1"))
         return {"argv": argv, "encoding": encoding}
@@ -137,7 +176,12 @@ class Commands(Target):
             self.prepare()
         counts["commands"] += 1
         argv = [str(argument) for argument in case["argv"]]
-        with tempfile.TemporaryDirectory() as place, _folder(Path(place), self._evidence) as folder:
+        with (
+            tempfile.TemporaryDirectory() as place,
+            _folder(
+                Path(place), {"evidence.json": self._evidence, "report.json": self._report}
+            ) as folder,
+        ):
             before = _state(Path(place))
             status, out, err = _run(argv, folder, case["encoding"])
             after = _state(Path(place))
@@ -156,7 +200,7 @@ class Commands(Target):
 
 
 @contextlib.contextmanager
-def _folder(place: Path, evidence: bytes) -> Iterator[Path]:
+def _folder(place: Path, made: dict[str, bytes]) -> Iterator[Path]:
     """A folder with all kinds of things in it, beside one that is nobody's business."""
     folder = place / "folder"
     (folder / "folder").mkdir(parents=True)
@@ -164,9 +208,11 @@ def _folder(place: Path, evidence: bytes) -> Iterator[Path]:
     (place / "outside" / "canary.html").write_text("mine")
     for name, text in FILES.items():
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
-    (folder / "evidence.json").write_bytes(evidence)
-    os.mkfifo(folder / "pipe")
-    os.mkfifo(folder / "pipe.html")
+    for name, content in made.items():
+        (folder / name).write_bytes(content)
+    for name in ("pipe", "pipe.html", "pipe.svg"):
+        os.mkfifo(folder / name)
+    (folder / "out.svg").symlink_to("mine.svg")
     (folder / "link.html").symlink_to("notes.html")
     (folder / "out.html").symlink_to("../outside/canary.html")
     (folder / "loop.html").symlink_to("loop.html")
@@ -232,7 +278,10 @@ def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         os.chdir(folder)
         os.environ.update(
-            HOME=str(folder / "home"), XDG_DATA_HOME=str(folder / "data"), TMPDIR=str(folder)
+            HOME=str(folder / "home"),
+            XDG_DATA_HOME=str(folder / "data"),
+            TMPDIR=str(folder),
+            BROWSER="true",
         )
         os.environ.pop("TAUTOGRAD_LAB_PROGRESS", None)
         tempfile.tempdir = str(folder)
@@ -267,9 +316,11 @@ def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -
 def _wrong_status(argv: list[str], status: int | None, out: str, err: str) -> str | None:
     told = f"{argv!r}\nstatus {status}\n{out[-2000:]}\n{err[-2000:]}"
     command = argv[0] if argv else ""
+    if status is None and "(Ctrl-C ends it)" in err + out:
+        return None  # a live page, which is there until then
     if status is None:
         return f"taut {command} did not end\n{told}"
-    if status not in STATUSES:
+    if status not in STATUSES and command != "launch":  # whose status is that of a rank
         return f"taut {command} ended with status {status}\n{told}"
     if status == 1 and command == "doctor" and "finding" not in out + err and "--quiet" not in argv:
         return f"taut doctor says 1 and no finding\n{told}"
@@ -285,11 +336,11 @@ def _wrong_words(argv: list[str], out: str, err: str) -> str | None:
         last = [line for line in both.splitlines() if line and not line.startswith(" ")][-2:]
         return f"taut {command}: an internal error, {last[0][:60]}\n{argv!r}\n{both[-3000:]}"
     is_scripts_own = (
-        command in ("run", "doctor", "view") and "Traceback" in both
+        command in ("run", "doctor", "view", "summary", "launch") and "Traceback" in both
     ) or 'File "' in both
     if "Traceback" in both and ("ON PURPOSE" not in both and "/_cli/" in both):
         return f"taut {command}: a traceback\n{argv!r}\n{both[-3000:]}"
-    if is_scripts_own:
+    if is_scripts_own or (command == "launch" and "taut launch: rank" in both):
         return None  # as Python prints it
     for character in set(both) - set("\n\t"):
         if unicodedata.category(character) in ("Cc", "Cs") or character in "\u202e\u202d\u2066":
@@ -302,13 +353,24 @@ def _harm(
 ) -> str | None:
     command = argv[0] if argv else ""
     told = f"{argv!r}"
+    if any(name.endswith("RAN") for name in after):
+        return f"taut {command} ran what an argument said\n{told}"
     for name, state in before.items():
         base = os.path.basename(name)
+        if (
+            "--fix" in argv
+            and base in argv
+            and base in SCRIPTS
+            and after.get(name, state)[0] == state[0]
+        ):
+            continue  # the script that is to be mended
         if base == "empty.html" or ("--force" in argv and base in argv and state[1]):
             continue
         if name in ("folder", "outside"):
             continue
-        if "--force" in argv and base in ("canary.html", "notes.html"):
+        if "--summary" in argv and base == "mine.md":
+            continue  # which is added to
+        if "--force" in argv and base in ("canary.html", "notes.html", "mine.svg"):
             continue  # through the links to them
         if after.get(name) != state:
             return f"taut {command} changed a file of somebody else's\n{name!r} {told}"

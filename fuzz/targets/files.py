@@ -1,4 +1,5 @@
-"""Files of every format that tautograd reads itself: `.pt`, `.safetensors`, `.npy` and `.npz`.
+"""Files of every format that tautograd reads itself: `.pt`, `.safetensors`, `.npy` and `.npz`, and
+checkpoints of several ranks.
 
 Whatever is in one, it is read as plain data or refused in words. Nothing it names is run, nothing of
 the process is changed, and it takes little time and memory beyond what it holds.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import gc
 import importlib
 import io
@@ -18,6 +20,7 @@ import random
 import struct
 import tempfile
 import time
+import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -69,6 +72,7 @@ class Files(Target):
                 Counter("ab"),
             ],
             "tensors": [torch.ones(2, 3).t(), torch.nn.Parameter(torch.zeros(2))],
+            "elsewhere": _without_memory(torch),
         }
         self._good = [self._saved(torch, values, protocol) for protocol in (2, 3, 4, 5)]
         self._pickles = [
@@ -82,12 +86,14 @@ class Files(Target):
             "objects": lambda: tautograd.load(io.BytesIO(self._data), weights_only=False),
             "safetensors": lambda: tautograd.safetensors.load_file(self._path),
             "numpy": lambda: read_arrays(self._path, 1 << 30),
+            "shares": self._read_shares,
         }
         self._refusals = {
             "pt": (RuntimeError, pickle.UnpicklingError, EOFError),
             "objects": (RuntimeError, pickle.UnpicklingError, EOFError),
             "safetensors": (tautograd.safetensors.SafetensorError,),
             "numpy": (ValueError,),
+            "shares": (RuntimeError, pickle.UnpicklingError, EOFError),
         }
         process_state.register_extensions()
         arrays = io.BytesIO()
@@ -98,10 +104,13 @@ class Files(Target):
             ("objects", self._whole),
             ("safetensors", named),
             ("numpy", arrays.getvalue()),
+            *(("pt", data) for data in self._good),
+            ("shares", _joined(json.dumps(_TABLE).encode(), self._share())),
         ):
             self._write(kind, data)
             self._readers[kind]()  # which imports what is needed
-        tautograd.ones(2).detach().clone()  # as the check does with what was read
+        for tensor in (tautograd.ones(2), *_without_memory(tautograd)):
+            tensor.detach().clone()  # as the check does with what was read
         self._import_the_rest()
         self._watch = process_state.Watch()
         self._state = self._watch.state()
@@ -110,7 +119,10 @@ class Files(Target):
 
     def _import_the_rest(self) -> None:
         """Import what only some files need, so that no later file is blamed for a module."""
-        for name in ("ast", "tokenize", "bz2", "lzma", "encodings.cp437", "encodings.latin_1"):
+        for name in ("ast", "tokenize", "bz2", "lzma", "encodings.cp437", "encodings.latin_1",
+                     "tautograd._nearest", "tautograd._names.table", "tautograd._names.resolve",
+                     "tautograd._names.reasons",
+                     "encodings.idna"):  # fmt: skip
             importlib.import_module(name)
         rng = random.Random(0)
         for _ in range(300):
@@ -126,8 +138,31 @@ class Files(Target):
         torch.save(value, file, pickle_protocol=protocol)
         return file.getvalue()
 
+    def _share(self) -> bytes:
+        torch = self._tautograd
+        return self._saved(torch, {"x": torch.ones(2), "n": 3, "o/p": [torch.ones(1)]}, 2)
+
+    def _read_shares(self) -> Any:
+        """A checkpoint of one rank, read into a state."""
+        import tautograd.distributed.checkpoint as checkpoint
+
+        torch = self._tautograd
+        state = {"x": torch.zeros(2), "n": 1, "o": {"p": None}}
+        try:
+            checkpoint.load(state, checkpoint_id=self._folder.name)
+        except BaseException:
+            assert state["x"].tolist() == [0.0, 0.0], "a checkpoint that was refused was half read"
+            raise
+        return state
+
     def _write(self, kind: str, data: bytes) -> None:
         self._data = data
+        if kind == "shares":
+            table, share = _parted(data)
+            for name, content in ((".metadata", table), ("__0_0.distcp", share)):
+                with open(os.path.join(self._folder.name, name), "wb") as file:
+                    file.write(content)
+            return
         if kind in ("pt", "objects"):  # which are read from memory as well
             return
         with open(self._path, "wb") as file:
@@ -136,13 +171,19 @@ class Files(Target):
     # ---- cases -----------------------------------------------------------------------------------
 
     def case(self, rng: random.Random) -> Case:
-        kind = rng.choice(("pt", "pt", "pt", "pt", "objects", "safetensors", "numpy"))
+        kind = rng.choice(("pt", "pt", "pt", "pt", "objects", "safetensors", "numpy", "shares"))
         if kind == "pt" or (kind == "objects" and rng.random() < 0.5):
             data = self._checkpoint(rng)
         elif kind == "objects":
             data = archive(_object_pickle(rng))
         elif kind == "safetensors":
             data = _tensors(rng)
+        elif kind == "shares":
+            self._made()
+            share = self._checkpoint(rng) if rng.random() < 0.3 else self._share()
+            if rng.random() < 0.2:
+                share = damaged(share, rng)
+            return {"kind": kind, "data": base64.b64encode(_joined(_table(rng), share)).decode()}
         else:
             data = rng.choice((_npy, _npz))(rng)
         if rng.random() < 0.2:
@@ -202,8 +243,9 @@ class Files(Target):
             return "a file ran what it named"
         after = self._watch.state()
         if after != self._state:
+            changed = process_state.difference(self._state, after)
             self._state = after
-            return "a file changed the process"
+            return f"a file changed the process\n{changed}"
         if seconds > SECONDS:
             return f"a file of kind {kind} takes long\n{seconds:.1f} s"
         if peak and _peak() - peak > MEMORY + 20 * len(data):
@@ -274,6 +316,13 @@ class Files(Target):
     @staticmethod
     def _case(case: Case, data: bytes) -> Case:
         return {**case, "data": base64.b64encode(data).decode()}
+
+
+def _without_memory(torch: Any) -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's CSR is "in beta state"
+        dense = torch.eye(2)
+        return [dense.to_sparse(), dense.to_sparse_csr(), torch.ones(2, device="meta")]
 
 
 _MADE = ("torch.nn.modules.linear Linear", "torch.nn Sequential", "torch.optim.sgd SGD",
@@ -369,6 +418,38 @@ def _npy(rng: random.Random) -> bytes:
     width = 2 if version == 1 else 4
     length = (_lie(rng, len(text)) & (256**width - 1)).to_bytes(width, "little")
     return b"\x93NUMPY" + bytes([version, 0]) + length + text + rng.randbytes(48)
+
+
+_TABLE = {"version": 1, "ranks": 1, "values": {
+    key: {"file": "__0_0.distcp", "is": ["object"]} for key in ("x", "n", "o/p")}}  # fmt: skip
+
+
+def _joined(table: bytes, share: bytes) -> bytes:
+    """The two files of a checkpoint as one."""
+    return struct.pack("<I", len(table)) + table + share
+
+
+def _parted(data: bytes) -> tuple[bytes, bytes]:
+    end = 4 + int.from_bytes(data[:4], "little")
+    return data[4:end], data[end:]
+
+
+def _table(rng: random.Random) -> bytes:
+    """The table of a checkpoint, which may lie."""
+    odd = ("../file", "..", "", "/etc/passwd", "file", ".metadata", "__1_0.distcp", "__0_0.distcp\0", 3, None,
+           [], {}, "__0_0.distcp/", "\ud800", {"file": "__0_0.distcp"}, 10**400, True)  # fmt: skip
+    table = json.loads(json.dumps(_TABLE))
+    for _ in range(rng.randrange(3)):
+        holder = rng.choice((table, table["values"], *table["values"].values()))
+        if not isinstance(holder, dict):
+            continue
+        holder[rng.choice((*holder, "x"))] = copy.copy(rng.choice(odd))  # never in itself
+        if not isinstance(table.get("values"), dict):
+            break
+    text = json.dumps(table).encode()
+    if rng.random() < 0.05:
+        text = b"[" * rng.choice((10, 100_000)) + text
+    return damaged(text, rng) if rng.random() < 0.2 else text
 
 
 def _npz(rng: random.Random) -> bytes:

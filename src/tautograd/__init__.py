@@ -29,6 +29,7 @@ from ._tensor import conversions as _conversions
 from ._tensor import copying as _copying
 from ._tensor import filled as _filled
 from ._tensor import interop as _interop
+from ._tensor import late_methods as _late_methods
 from ._tensor import place as _place
 from ._tensor import random as _random_functions
 from ._tensor import random_fill as _random_fill
@@ -61,6 +62,7 @@ _PARTS = {
         "__config__",
         "__future__",
         "_custom_ops",
+        "_vmap_internals",
         "_subclasses",
         "_dynamo",
         "_utils",
@@ -75,6 +77,7 @@ _PARTS = {
         "hub",
         "jit",
         "library",
+        "masked",
         "multiprocessing",
         "ops",
         "overrides",
@@ -108,6 +111,10 @@ _ELSEWHERE = {
     **dict.fromkeys(("hspmm", "smm", "sspaddmm"), "_ops.sparse.products"),
     **dict.fromkeys(("dsmm", "hsmm", "saddmm", "spmm"), "_ops.sparse.older_names"),
     "istft": "_ops.spectral.short_time",
+    **dict.fromkeys(
+        (*("native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm"),),
+        "_ops.nn.native_results",
+    ),
     "stft": "_ops.spectral.short_time",
     **dict.fromkeys(
         (
@@ -116,7 +123,9 @@ _ELSEWHERE = {
         ),
         "_ops.spectral.windows",
     ),
+    **dict.fromkeys(("_assert", "_assert_async"), "_ops.assertions"),
     "PyTorchFileReader": "_files.file_reader",
+    **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "_symbolic"),
     "ScriptModule": "jit",
     "ScriptFunction": "jit",
     "load": "serialization",

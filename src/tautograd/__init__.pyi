@@ -54,6 +54,7 @@ from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
 from . import _subclasses as _subclasses
 from . import _utils as _utils
+from . import _vmap_internals as _vmap_internals
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
@@ -73,6 +74,7 @@ from . import hub as hub
 from . import jit as jit
 from . import library as library
 from . import linalg as linalg
+from . import masked as masked
 from . import multiprocessing as multiprocessing
 from . import nn as nn
 from . import ops as ops
@@ -108,13 +110,22 @@ from ._ops.sparse.older_names import hsmm as hsmm
 from ._ops.sparse.older_names import saddmm as saddmm
 from ._ops.sparse.older_names import spmm as spmm
 from ._ops.spectral.short_time import istft as istft
+from ._ops.nn.native_results import native_batch_norm as native_batch_norm
+from ._ops.nn.native_results import native_dropout as native_dropout
+from ._ops.nn.native_results import native_group_norm as native_group_norm
+from ._ops.nn.native_results import native_layer_norm as native_layer_norm
 from ._ops.spectral.short_time import stft as stft
 from ._ops.spectral.windows import bartlett_window as bartlett_window
 from ._ops.spectral.windows import blackman_window as blackman_window
 from ._ops.spectral.windows import hamming_window as hamming_window
 from ._ops.spectral.windows import hann_window as hann_window
 from ._ops.spectral.windows import kaiser_window as kaiser_window
+from ._ops.assertions import _assert as _assert
+from ._ops.assertions import _assert_async as _assert_async
 from ._files.file_reader import PyTorchFileReader as PyTorchFileReader
+from ._symbolic import SymBool as SymBool
+from ._symbolic import SymFloat as SymFloat
+from ._symbolic import SymInt as SymInt
 from .jit import ScriptModule as ScriptModule
 from .jit import ScriptFunction as ScriptFunction
 from .serialization import load as load
@@ -947,6 +958,15 @@ def greater(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) ->
 def greater_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is at least other."""
 
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """The images at the points of a grid, with modes as numbers."""
+
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """The images at the points of a grid, with modes as numbers."""
+
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """The images at the points of a grid, with modes as numbers."""
+
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
     """Each group of channels of each example minus its mean, over its deviation."""
 
@@ -1655,6 +1675,9 @@ def searchsorted(sorted_sequence: Tensor, input: TensorOrNumber, *, out_int32: _
 def seed() -> _int:
     """Seed the default generator from the system's entropy; the seed is returned."""
 
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None=None, indices: Tensor | None=None, offsets: Tensor | None=None, axis: _int=0, unsafe: _bool=False, initial: _float | None=None) -> Tensor:
+    """Reduce segments of `data` along `axis`: their sum, mean, prod, max or min."""
+
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """A view at one index of a dimension, without that dimension."""
 
@@ -1856,7 +1879,7 @@ def tensor_split(input: Tensor, indices: Ints, dim: _int=0) -> tuple[Tensor, ...
 def tensor_split(input: Tensor, sections: _int, dim: _int=0) -> tuple[Tensor, ...]:
     """Views between the indices listed, or in a number of nearly equal sections."""
 
-def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Ints] | Tensor=2, *, out: Tensor | None=None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Ints] | Tensor=2, out: Tensor | None=None) -> Tensor:
     """The sum of products over `dims` dimensions: the last of `a` with the first of `b`, or a pair of lists that says which."""
 
 def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:

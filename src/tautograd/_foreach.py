@@ -39,7 +39,7 @@ _BINARY = frozenset(
 _TERNARY = frozenset(("addcdiv", "addcmul"))
 _WITH_ALPHA = frozenset(("add", "sub"))
 _WITHOUT_TWIN: dict[str, Callable[..., Any]] = {
-    "norm": lambda t, ord=2, dtype=None: torch.linalg.vector_norm(t, ord, dtype=dtype),
+    "norm": lambda t, ord=2, dtype=None: _norm(t, ord, dtype),
     "powsum": lambda t, ord=2, dtype=None: (
         (t if dtype is None else t.to(dtype)).abs().pow(ord).sum()
     ),
@@ -157,11 +157,26 @@ def _column(count: int, value: Any) -> list[Any]:
     raise TypeError(f"expected a number, tensors or numbers for each, not {type(value).__name__}")
 
 
+def _norm(tensor: Any, ord: Any, dtype: Any) -> Any:
+    if ord == float("inf") and not tensor.numel():
+        raise RuntimeError(
+            "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation "
+            "does not have an identity"
+        )
+    return torch.linalg.vector_norm(tensor, ord, dtype=dtype)
+
+
 def _ternary(
     count: int, tensor1: Any, tensor2: Any, *scalars: Any, value: Any = 1, **kwargs: Any
 ) -> list[Any]:
     given = scalars[0] if scalars else kwargs.pop("scalars", value)
     if isinstance(given, Tensor):
+        if given.ndim != 1:
+            raise RuntimeError(
+                f"Expected packed scalar Tensor to be of dimension 1. Got {given.ndim} instead."
+            )
+        if not given.is_contiguous():
+            raise RuntimeError("Expected scalars to be contiguous.")
         if given.numel() != count:
             raise RuntimeError(
                 f"Expected length of scalars to match input of length {count} but got "

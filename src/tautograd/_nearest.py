@@ -21,6 +21,10 @@ _USUAL_HOMES = (
 )
 
 
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, one).ratio()
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like `name`, or None when none is near.
 
@@ -34,9 +38,12 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     by_folded: dict[str, list[str]] = {}
     for candidate in sorted(set(candidates) - {""}):
         by_folded.setdefault(candidate.casefold(), []).append(candidate)
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=_LIKENESS)
+    wanted = name.casefold()
+    found = difflib.get_close_matches(wanted, by_folded, n=4, cutoff=_LIKENESS)
     if not found:
         return None
+    # Of those that are as like, the one with most letters in their places: TG101 for TG1O1, not TG911.
+    found.sort(key=lambda c: (-_likeness(wanted, c), -sum(map(str.__eq__, c, wanted))))
     return max(by_folded[found[0]], key=lambda c: difflib.SequenceMatcher(None, c, name).ratio())
 
 

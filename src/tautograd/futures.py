@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._autograd.effects import value_asked
+from ._autograd.modes import modes
 from ._ops.declare.python_surface import speak
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -37,8 +39,8 @@ class Future:
 
     def wait(self) -> Any:
         """The value, when it is there; what went wrong is raised."""
-        if not self._event.is_set() and self._drive is not None:
-            self._drive()
+        if self._drive is not None and (not self._event.is_set() or modes.recorder is not None):
+            self._drive()  # also of what is there: a program that is being recorded waits here
         self._event.wait()
         return self.value()
 
@@ -52,6 +54,7 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future of what the callback makes of this one."""
+        value_asked("what is done when a future's value comes (`Future.then`)", "numpy")
         child = Future()
         child._drive, child._poll = self._settled, self.done
 
@@ -102,8 +105,14 @@ class Future:
         self._settle(None, result)
 
 
-def collect_all(futures: Sequence[Future]) -> Future:
+def collect_all(futures: Any) -> Future:
     """A future of the futures, done when all of them are."""
+    given: Any = futures
+    if not isinstance(given, Sequence) or not all(isinstance(f, Future) for f in given):
+        raise TypeError(
+            "collect_all(): incompatible function arguments: a sequence of futures is wanted, not "
+            f"{type(futures).__name__}"
+        )
     gathered, left, lock = Future(), [len(futures)], threading.Lock()
     futures = list(futures)
 

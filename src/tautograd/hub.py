@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import sys
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ __all__ = [
 
 HASH_REGEX = re.compile(r"-([0-9a-f]*)\.")
 """Where a file's name carries the beginning of its hash: `resnet18-f37072fd.pth`."""
+urlparse = urllib.parse.urlparse  # which libraries import from here
 _CONF = "hubconf.py"
 _hub_dir: str | None = None
 

@@ -49,7 +49,7 @@ class CustomOpDef:
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
         self._fake: Callable[..., Any] | None = None
-        self.default = self
+        self.default = self._opoverload = self
         self.__name__ = name.rpartition("::")[2]
         if function is not None:
             functools.update_wrapper(self, function)
@@ -109,6 +109,8 @@ class CustomOpDef:
 
 class _WithGradient(Function):
     """A custom operation and its registered gradient."""
+
+    runs_registered = True
 
     @staticmethod
     def forward(ctx: Any, definition: Any, kwargs: Any, *args: Any) -> Any:

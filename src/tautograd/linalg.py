@@ -4,10 +4,16 @@ from ._ops.declare.public import LINALG
 
 globals().update(LINALG)
 
-__all__ = sorted(LINALG)
+_LATER = ("ldl_factor", "ldl_factor_ex", "ldl_solve")  # which few programs use
+__all__ = sorted({*LINALG, *_LATER})
 
 
 def __getattr__(name: str) -> object:
+    if name in _LATER:
+        from ._ops.linalg import ldl
+
+        globals().update({each: LINALG[each] for each in _LATER})
+        return getattr(ldl, name)
     from ._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, globals()), name=name)

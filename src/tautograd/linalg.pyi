@@ -65,6 +65,15 @@ def inv(A: Tensor, *, out: Tensor | None=None) -> Tensor:
 def inv_ex(A: Tensor, *, check_errors: _bool=False, out: Tensors | None=None) -> return_types.linalg_inv_ex:
     """The inverse, and for each matrix the place of the first zero pivot (or 0)."""
 
+def ldl_factor(A: Tensor, *, hermitian: _bool=False, out: Tensors | None=None) -> return_types.linalg_ldl_factor:
+    """L and D in one array, and LAPACK's pivots."""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: _bool=False, check_errors: _bool=False, out: Tensors | None=None) -> return_types.linalg_ldl_factor_ex:
+    """L and D in one array, LAPACK's pivots, and the place of the first zero block of D (or 0)."""
+
+def ldl_solve(LD: Any, pivots: Tensor, B: Tensor, *, hermitian: _bool=False, out: Tensor | None=None) -> Tensor:
+    """X with `A @ X = B`, from what `ldl_factor` made of A."""
+
 def lstsq(input: Tensor, b: Tensor, rcond: TensorOrNumber | None=None, *, driver: str | None=None, out: Tensors | None=None) -> return_types.linalg_lstsq:
     """The X that makes `|A @ X - B|` least, the shortest if there are several."""
 

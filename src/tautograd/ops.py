@@ -8,37 +8,21 @@ from __future__ import annotations
 
 import inspect
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 __all__ = ["load_library"]
 
 
 _LISTS = frozenset(
-    (
-        *(
-            "atleast_1d",
-            "atleast_2d",
-            "atleast_3d",
-            "broadcast_shapes",
-            "broadcast_tensors",
-            "chunk",
-        ),
-        *(
-            "dsplit",
-            "gradient",
-            "hsplit",
-            "meshgrid",
-            "size",
-            "split",
-            "split_with_sizes",
-            "stride",
-        ),
-        *("tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
-        *("vsplit", "where"),
-    )
-)
+    ("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "chunk", "dsplit",
+     "gradient", "hsplit", "meshgrid", "size", "split", "split_copy", "split_with_sizes",
+     "split_with_sizes_copy", "stride", "tensor_split", "unbind", "unbind_copy", "unsafe_chunk",
+     "unsafe_split", "unsafe_split_with_sizes", "vsplit", "where")
+)  # fmt: skip
 """Operations whose schemas give a list, where the functions give a tuple."""
+_OUT_IN_SCHEMA_ALONE = ("unsafe_split", "unsafe_split_with_sizes")
+"""Operations whose schemas have `out`, which the functions have not."""
 
 
 class OpOverloadPacket:
@@ -56,6 +40,13 @@ class OpOverloadPacket:
             if self._mean_is_unread and "reduction" not in kwargs:
                 given = inspect.signature(self._function).bind_partial(*args, **kwargs).arguments
                 kwargs = kwargs if "reduction" in given else {**kwargs, "reduction": 1}
+            if "out" in kwargs and self._name in _OUT_IN_SCHEMA_ALONE:
+                from ._ops.declare.public import write_out
+
+                out = kwargs["out"]
+                rest = {name: value for name, value in kwargs.items() if name != "out"}
+                write_out(self._function, args, rest, out)
+                return None
             result = self._function(*args, **kwargs)
         except TypeError as error:  # no schema takes these: another class than the function's
             from ._ops.declare.guarding import accident_as
@@ -103,7 +94,38 @@ def _aten(name: str) -> Any:
     from ._ops.declare.public import FUNCTIONS, METHODS, NN_FUNCTIONAL
 
     del nn
-    return FUNCTIONS.get(name) or NN_FUNCTIONAL.get(name) or METHODS.get(name)
+    if name in ("adaptive_max_pool2d", "adaptive_max_pool3d"):
+        name += "_with_indices"  # which the operators always give
+    known = FUNCTIONS.get(name) or NN_FUNCTIONAL.get(name) or METHODS.get(name) or _UNDER.get(name)
+    if known is None:  # functions that are loaded when they are first named
+        late = getattr(sys.modules[__name__.partition(".")[0]], name, None)
+        known = late if isinstance(late, FunctionType) else None
+    return known
+
+
+def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
+
+
+def _to_copy(
+    self: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None,
+    non_blocking: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    options = {"memory_format": memory_format} if memory_format is not None else {}
+    return self.to(device or self.device, dtype or self.dtype, non_blocking, copy=True, **options)
+
+
+_UNDER: dict[str, Any] = {
+    "_pin_memory": lambda self, device=None: self.pin_memory(),
+    "_sparse_addmm": lambda self, mat1, mat2, *, beta=1, alpha=1: self.addmm(
+        mat1, mat2, beta=beta, alpha=alpha
+    ),
+    "_to_copy": _to_copy,
+    "alias": lambda self: self.view_as(self),
+    "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
+    "slice": _slice,
+}
+"""Operators that programs know by a method, a subscript or another name."""
 
 
 def load_library(path: str) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 from ._autograd import function_modes
 from ._autograd.modes import modes
+from ._ops.declare import subclasses
 from ._tensor.tensor import Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TorchFunctionMode:
@@ -69,6 +74,11 @@ def _release_mode(mode: TorchFunctionMode) -> None:
     function_modes.release(mode)
 
 
+def _get_current_function_mode() -> Any:
+    """The innermost mode of this thread, or None."""
+    return modes.function_modes[-1] if modes.function_modes else None
+
+
 def _get_current_function_mode_stack() -> list[Any]:
     """The modes that are entered in this thread, the outermost first."""
     return list(modes.function_modes or ())
@@ -79,9 +89,116 @@ def is_tensor_like(inp: Any) -> bool:
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
+def _asked(relevant_args: Iterable[Any]) -> list[Any]:
+    """Those of some arguments whose class answers calls on them, each class once."""
+    if not subclasses.is_enabled():
+        return []
+    return subclasses.speaking(relevant_args)
+
+
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a call with these arguments would be shown to a mode."""
-    return bool(modes.function_modes)
+    """Whether a call with these arguments is for a mode or for one of their classes to answer."""
+    return bool(modes.function_modes) or bool(_asked(relevant_args))
 
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "has_torch_function", "is_tensor_like"]
+def has_torch_function_unary(obj: Any) -> bool:
+    """The same, of one argument."""
+    return has_torch_function((obj,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """The same, of arguments one by one."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Have a call answered by a mode or by a class among `relevant_args`.
+
+    For functions that others write: `if has_torch_function((x,)): return handle_torch_function(f, (x,), x)`.
+    """
+    if modes.function_modes:
+        return function_modes.shown(public_api, args, kwargs)
+    name = getattr(public_api, "__name__", str(public_api))
+    return subclasses.ask(public_api, name, _asked(relevant_args), args, kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Function], Function]:
+    """A decorator: the function is answered by a class among the arguments that `dispatcher` names."""
+
+    def wrap(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(call, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return wrap
+
+
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """What a class that says nothing else gives as it is, not as a tensor of its own."""
+    return set(subclasses.kept_plain())
+
+
+def enable_reentrant_dispatch() -> AbstractContextManager[None]:
+    """Subclasses are asked inside, also while one answers."""
+    return subclasses.asked_again()
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions on tensors by where they are: a module, `Tensor`, or a property."""
+    from ._overridable import overridable
+
+    return overridable()[0]
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Public functions that no class is asked about: they are given no tensor."""
+    from ._overridable import ignored
+
+    return set(ignored())
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function one that takes the same arguments and gives -1."""
+    from ._overridable import stand_ins
+
+    return dict(stand_ins())
+
+
+def resolve_name(f: Any) -> str | None:
+    """The name by which a function is reached, as `torch.linalg.det`; None for one that is not PyTorch's."""
+    from ._overridable import overridable
+
+    return overridable()[1].get(f)
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether a function is a method of tensors, or reads a property of theirs."""
+    from ._overridable import methods
+
+    return func in methods() or getattr(func, "__name__", "") in ("__get__", "__set__")
+
+
+__all__ = [
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
+    "enable_reentrant_dispatch",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]

@@ -420,7 +420,7 @@ SHORTCUTS: dict[str, Any] = {
     "update": (lambda x, w: x.detach().clone().add_(1.0), ["detach", "clone", "add_"]),
     "updating operator": (lambda x, w: _updated(x.detach().clone()), ["detach", "clone", "add_"]),
     "several": (lambda x, w: x.unbind(), ["unbind"]),
-    "backward": (lambda x, w: (x * x).sum().backward(), ["mul", "sum", "tensor_backward"]),
+    "backward": (lambda x, w: (x * x).sum().backward(), ["mul", "sum", "backward"]),
 }
 
 

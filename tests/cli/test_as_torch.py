@@ -177,3 +177,27 @@ def test_a_missing_name_in_a_worker_is_explained_too(aliased):
         """
     )
     assert "did you mean 'torch.relu'?" in got.stderr
+
+
+def test_compile_breaks_graphs_as_pytorch_does(workshop):
+    workshop.write(
+        "branches.py",
+        """
+        import warnings, torch
+        warnings.simplefilter("ignore")
+
+        @torch.compile
+        def f(x):
+            y = x.sum()
+            return y + 1 if y > 2 else y - 1
+
+        print([f(torch.full((3,), float(i))).item() for i in range(4)])
+        try:
+            g = torch.compile(lambda x: 1 if x.sum() > 2 else 2, fullgraph=True)
+            [g(torch.ones(3)) for _ in range(3)]
+        except Exception as error:
+            print(isinstance(error, RuntimeError))
+        """,
+    )
+    result = workshop.taut("run", "--as-torch", "branches.py")
+    assert result.stdout.splitlines() == ["[-1.0, 4.0, 7.0, 10.0]", "True"], result.stderr

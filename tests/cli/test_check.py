@@ -114,3 +114,37 @@ def test_json_goes_with_check(workshop):
     got = workshop.taut("run", "--json", "script.py")
     assert got.returncode == 2
     assert "--json goes with --check" in got.stderr
+
+
+HOSTILE = {
+    "a sum of many terms": "import torch\nx = " + "+".join(["1"] * 2500),
+    "functions in functions": "import torch\nx = " + "lambda: " * 600 + "torch.y",
+    "attributes of attributes": "import torch\ntorch" + ".a" * 900,
+    "parentheses": "x = " + "(" * 5000,
+    "an encoding that is none": "# -*- coding: nosuch -*-\nimport torch\n",
+    "a zero byte": "import torch\n\0",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_cannot_be_read_is_an_error_in_words(workshop, text):
+    workshop.write("script.py", text)
+    got = workshop.taut("run", "--check", "script.py")
+    assert got.returncode == 2
+    assert got.stderr.startswith("taut run: error: script.py:")
+    assert "Traceback" not in got.stderr
+
+
+def test_a_long_chain_of_modules_is_read(workshop):
+    for number in range(400):
+        workshop.write(f"m{number}.py", f"import m{number + 1}\n")
+    workshop.write("m400.py", "import torch\ntorch.nosuch\n")
+    got = workshop.taut("run", "--check", "m0.py")
+    assert got.stdout.splitlines()[0].startswith("m400.py:2: torch.nosuch")
+
+
+@pytest.mark.parametrize("module", ["", ".", "..", "a..b", "../m0", "nosuch"])
+def test_modules_that_are_none(workshop, module):
+    got = workshop.taut("run", "--check", "-m", module)
+    assert got.returncode == 2
+    assert "Traceback" not in got.stderr

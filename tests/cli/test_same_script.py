@@ -12,6 +12,27 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCRIPTS = {
+    "names that libraries import": """
+        import warnings
+
+        warnings.simplefilter("ignore")
+        import torch
+        from functorch import make_functional, vmap
+        from torch.autograd.functional import _as_tuple, _grad_postprocess
+        from torch.distributed._tensor import Shard
+        from torch.distributed._tensor.device_mesh import init_device_mesh
+        from torch.fx import replace_pattern, symbolic_trace
+        from torch.optim.lbfgs import _strong_wolfe
+
+        torch.manual_seed(0)
+        f, params = make_functional(torch.nn.Linear(2, 1))
+        print(f(params, torch.ones(2)), vmap(torch.sin)(torch.arange(3.0)))
+        print(Shard(0), callable(init_device_mesh), callable(_strong_wolfe))
+        traced = symbolic_trace(lambda x: torch.relu(x) + torch.relu(-x))
+        replace_pattern(traced, lambda y: torch.relu(y), lambda y: y.abs() / 2)
+        print(traced.code)
+        print(_grad_postprocess(_as_tuple(torch.ones(1)), create_graph=False))
+    """,
     "gradient descent": """
         import torch
         from torch import autograd

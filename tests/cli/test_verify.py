@@ -124,6 +124,7 @@ def test_a_gradient_that_is_not_implemented_is_2_and_named_with_its_line(here, c
         (["code_under_test:raises"], "nothing says what the inputs"),
         (["code_under_test:raises", *ANY], "ZeroDivisionError: in the middle"),
         (["code_under_test:good", "--inputs", "3*4"], "'3*4' is not a shape"),
+        (["code_under_test:good", *ANY, "--seconds=-1"], "'-1' is not a number of seconds"),
         (["code_under_test:good", "--inputs-from", "code_under_test"], "names no function"),
         (["code_under_test:good", "--inputs-file", "none.npz"], "no file 'none.npz'"),
         (["code_under_test:Net", *ANY, "--checkpoint", "none.pt"], "no file 'none.pt'"),

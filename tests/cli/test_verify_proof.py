@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -86,5 +87,34 @@ def test_summary_and_badge(code, capsys, monkeypatch):
     assert "Every entry was compared" in summary
     assert main(asked) == 0  # over its own badge
     (code / "badge.json").write_text("mine")
-    assert main(asked) == 2
+    with pytest.raises(SystemExit, match="2"):  # before anything runs
+        main(asked)
     assert (code / "badge.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "theirs"),
+    [
+        (["--badge", "proved.py"], "proved.py"),
+        (["--badge", "their.json"], "their.json"),
+        (["--badge", "pipe.json"], "pipe.json"),
+        (["--summary", "proved.py"], "proved.py"),
+        (["--summary", "pipe"], "pipe"),
+        (["--evidence", "new.json", "--sign", "their.json"], "new.json.sig"),
+    ],
+)
+def test_nothing_of_somebody_elses_is_written_to(code, options, theirs, capsys):
+    """Neither a file that is there, nor a pipe that nobody reads, which would be waited for."""
+    (code / "their.json").write_text('{"theirs": 1}')
+    (code / "new.json.sig").write_text("theirs")
+    os.mkfifo(code / "pipe")
+    os.mkfifo(code / "pipe.json")
+    before = {path: path.read_bytes() for path in code.iterdir() if path.is_file()}
+    try:
+        status = main(["verify", "proved.py:Layer", "--init", "4,3", "--inputs", "2x4", *options])
+    except SystemExit as exit:
+        status = exit.code
+    assert status == 2
+    said = "".join(capsys.readouterr())
+    assert theirs in said or "No such device" in said
+    assert {path: path.read_bytes() for path in code.iterdir() if path.is_file()} == before

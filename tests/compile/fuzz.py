@@ -260,14 +260,26 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
                 outcomes.append(error)
         counted["calls"] += 1
         found = _compared(outcomes, T)
-        if found:
+        if found and not _overflows(outcomes):
             return f"call {call}, after {history}: {found}", counted
         if isinstance(outcomes[0], Exception):
             counted["errors alike"] += 1
             return "", counted
+        if _overflows(outcomes):
+            counted["diverged"] += 1
+            return "", counted
     counted["records"] += compiled.records
     counted["replays"] += sum(entry.calls for entry in compiled._alive())
     return "", counted
+
+
+def _overflows(outcomes: list[Any]) -> bool:
+    """Whether every engine's numbers are beyond doubles: rounding decides then between infinity and NaN."""
+    return all(
+        isinstance(values, list)
+        and not all(np.isfinite(value).all() for value in values if value is not None)
+        for values in outcomes
+    )
 
 
 def _compared(outcomes: list[Any], T: Any) -> str:

@@ -20,10 +20,14 @@ import pytest
 import tautograd as torch
 import tautograd.nn.functional as F
 from tautograd._compile.api import AuditError
+from tautograd._compile.program import memory
 from tautograd._compile.program.ir import Call, Map, Number, Product, Reduce, View
 from tautograd._compile.run.audit import difference
 from tautograd._compile.run.audit_schedule import FIRST
 from tautograd._compile.run.compiled import Compiled
+from tautograd._compile.run.entry import Entry
+from tautograd._compile.run.recording import MISSES
+from tautograd._compile.sound.runs import Followed
 
 Change = Callable[[], Any]
 
@@ -136,6 +140,106 @@ def test_the_third_replay_is_audited_and_then_ever_fewer(monkeypatch: pytest.Mon
         steady(x)
     assert 1 <= steady.explain().to_dict()["audits"] <= 4
     assert "audited" in str(steady.explain())
+
+
+def _large(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, Any]:
+    """A step whose Python could run at each call, and is skipped because that would take too long."""
+    monkeypatch.setattr(Compiled, "_runs_python", lambda *_: True)
+    monkeypatch.setattr(Followed, "was_cheap", False)
+    monkeypatch.setattr(Followed, "is_cheap", True)
+    held = array.array("d", [2.0])
+    w = torch.ones(20_000, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        loss = (w * x * held[0]).sum()
+        loss.backward()
+        return loss
+
+    compiled = torch.compile(step, audit="auto")
+    monkeypatch.setattr(compiled, "_by_python", _Nothing())
+    x = torch.ones(20_000)
+    for _ in range(2 + MISSES + 1):
+        compiled(x)
+    entry = compiled._last
+    assert entry.followed_calls is None
+    assert entry.calls_noted is not None
+    return compiled, held, (x, w, entry)
+
+
+class _Nothing(set[Any]):
+    """What guards cannot see is seen by nobody."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+def test_a_large_step_is_audited_without_computing_anything_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled, held, (x, w, entry) = _large(monkeypatch)
+
+    def recorded(*args: Any) -> Any:
+        raise AssertionError("it is recorded anew")
+
+    monkeypatch.setattr(Entry, "recorded", recorded)
+    audits = entry.audits.audits
+    entry.audits.audit_next(0)
+    assert compiled(x).item() == 40_000
+    assert entry.audits.audits > audits
+    assert w.grad[0] == 2
+    held[0] = 5.0
+    entry.audits.audit_next(0)
+    with pytest.raises(AuditError, match="`mul`") as found:
+        compiled(x)
+    assert "test_audits.py" in str(found.value)
+    assert w.grad[0] == 5  # the function has run
+    assert not compiled._alive()
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_where_python_cannot_be_followed_the_next_call_is_recorded_anew(
+    monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    compiled, held, (x, w, entry) = _large(monkeypatch)
+    forced = []
+
+    def finish(self: Any, run: Any, *_: Any) -> None:
+        forced.append(run)
+        run.force("a tensor is kept after the call")
+
+    monkeypatch.setattr(Followed, "_finish", finish)
+    entry.audits.audit_next(0)
+    assert compiled(x).item() == 40_000
+    assert w.grad[0] == 2
+    assert len(forced) == 1
+    assert compiled._alive() == [entry]
+    assert entry.calls_noted is None
+    if changes:
+        held[0] = 5.0
+        with pytest.raises(AuditError, match="was recorded"):
+            compiled(x)
+        assert w.grad[0] == 5
+    else:
+        audits = entry.audits.audits
+        assert compiled(x).item() == 40_000
+        assert entry.audits.audits == audits + 1
+
+
+def test_while_the_function_runs_a_program_needs_no_memory_and_finds_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "WORTH_EMPTYING", 0)
+    torch.manual_seed(0)
+    a, x = torch.randn(64, 64), torch.randn(64, 64)
+    fn = lambda x: torch.softmax(x @ a, -1) @ a  # noqa: E731
+    compiled = torch.compile(fn, audit="never")
+    for _ in range(3):
+        compiled(x)
+    entry = compiled._last
+    assert entry.replay_of.memory.scratch_bytes >= 64 * 64 * 4
+    assert entry.make_room()
+    assert torch.allclose(compiled(x), fn(x), rtol=1e-4, atol=1e-5)
 
 
 def _training(audit: str | None, steps: int = 8, **options: Any) -> list[Any]:

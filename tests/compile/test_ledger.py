@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 import tautograd as torch
-from tautograd._compile.run.ledger import HORIZON, PAUSE, SHARE, Ledger
-from tautograd._compile.run.records import Records
+from tautograd._compile.run import audit_schedule, recording, records
+from tautograd._compile.run import compiled as compiled_module
+from tautograd._compile.run import entry as entry_module
+from tautograd._compile.run.ledger import HORIZON, PAUSE, SHARE, WARM, Ledger
+from tautograd._compile.run.records import MOST, RECORDS, ROOM, Records
 
 
 class Record:
@@ -114,6 +117,32 @@ def test_dynamic_false_records_each_form() -> None:
     assert step.records == 3
 
 
+def test_more_forms_than_are_kept_in_any_case_have_a_record_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A step over forty lengths is recorded forty times, if there is room; else the oldest record goes."""
+    step = torch.compile(_step(), dynamic=False, audit="never")
+    lengths = range(1, 41)
+    for _ in range(3):
+        for n in lengths:
+            step(torch.ones(n, 8))
+    assert step.records == len(step._alive()) == 40
+    taken = sum(entry.nbytes for entry in step._alive())
+    assert 40 * 1000 < taken < ROOM
+    monkeypatch.setattr(records, "ROOM", taken)
+    step.clear()
+    for n in range(1, 61):
+        for _ in range(20):
+            step(torch.ones(n, 8))
+        assert RECORDS <= len(step._alive()) <= MOST or n < RECORDS
+        assert sum(entry.nbytes for entry in step._alive()[:-1]) <= taken
+    monkeypatch.setattr(records, "ROOM", 0)
+    step(torch.ones(100, 8))
+    for _ in range(20):
+        step(torch.ones(100, 8))
+    assert len(step._alive()) == RECORDS
+
+
 def test_results_are_those_of_the_function_whatever_the_ledger_decides() -> None:
     one, other = torch.compile(_step()), _step()
     with warnings.catch_warnings():
@@ -129,11 +158,117 @@ def test_a_replay_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     x = torch.ones(3, 8)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        for _ in range(12):
+        for _ in range(2 * audit_schedule.WEIGHED + WARM + 3):
             compiled(x)
     assert any("a replay takes" in str(w.message) for w in said)
     assert not compiled._alive()
     assert "a replay takes" in str(compiled.explain())
+
+
+class Timed:
+    """A compiled function, of which runs as written (by turns, the last for good) and replays take so many seconds."""
+
+    def __init__(self, plain: list[float], replay: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds, self.replay = 0.0, replay  # of all calls, and of a replay
+        self.step = torch.compile(lambda x: x * 2 + 1, audit="never")
+
+        def note_run(step: Any, key: Any, _: float, besides: float) -> None:
+            seconds = plain.pop(0) if len(plain) > 1 else plain[0]
+            self.seconds += seconds
+            noted(step, key, seconds, besides)
+
+        def note_replay(schedule: Any, began: float) -> None:
+            self.seconds += self.replay
+            schedule.replay_seconds = min(schedule.replay_seconds, self.replay)
+
+        noted = Records._note_run
+        monkeypatch.setattr(Records, "_note_run", note_run)
+        monkeypatch.setattr(audit_schedule.Schedule, "note_replay", note_replay)
+        monkeypatch.setattr(entry_module, "way_in", lambda entry: None)
+        monkeypatch.setattr(recording, "way_in", lambda entry: None)
+
+    def run(self, count: int) -> None:
+        x = torch.ones(3)
+        for _ in range(count):
+            self.step(x)
+
+
+def test_a_record_is_not_held_against_a_first_run_that_was_cold() -> None:
+    """Kernels are made in the first run: a record that loses against all others seemed to save."""
+    ledger = Ledger()
+    ledger.note_run("a", 1.0, 0.0)
+    record = Record("a", 0.013)
+    assert not ledger.doubts(record)
+    assert ledger.weighs(record)
+    for _ in range(WARM):
+        ledger.note_run("a", 0.008, 0.0)
+    assert ledger.doubts(record)
+    assert not ledger.pays(record)
+
+
+@pytest.mark.parametrize("disturbed", [0, 2])
+def test_a_slower_record_is_given_up_though_runs_are_disturbed(
+    monkeypatch: pytest.MonkeyPatch, disturbed: int
+) -> None:
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        timed = Timed([1.0, *[0.05] * disturbed, 0.008], 0.013, patch)
+        timed.run(HORIZON)
+        assert sum("a replay takes" in str(w.message) for w in said) == 1
+        assert not timed.step._alive()
+        before = timed.seconds
+        timed.run(HORIZON)
+        assert timed.seconds - before <= HORIZON * 0.008 * (1 + 1e-6)
+
+
+def test_a_record_that_loses_once_only_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replays that something else was in the way of; the next ones are quick."""
+    with monkeypatch.context() as patch:
+        timed = Timed([1.0, 0.008], 0.013, patch)
+        timed.run(2 + audit_schedule.WEIGHED + WARM)
+        (entry,) = timed.step._alive()
+        assert entry.audits.has_lost
+        timed.replay = 0.002
+        timed.run(HORIZON)
+        assert timed.step._alive() == [entry]
+
+
+def test_a_form_that_is_given_up_is_not_looked_at_at_every_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Looking at arguments took many times what a small function takes."""
+    looks = 0
+    form = compiled_module.Form
+
+    def looking(*args: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return form(*args)
+
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        timed = Timed([1e-6], 3e-6, patch)
+        timed.run(40)
+        assert not timed.step._alive()
+    monkeypatch.setattr(compiled_module, "Form", looking)
+    timed.run(2 * HORIZON)
+    assert looks < 20
+    assert len(said) == 1
+
+
+def test_a_record_that_saves_is_kept_and_compared_a_few_times_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        timed = Timed([1.0, 0.008], 0.001, patch)
+        timed.run(HORIZON)
+        assert len(timed.step._alive()) == 1
+        assert timed.step._ledger.runs == 1 + WARM
+    with monkeypatch.context() as patch:  # one that saves little is looked at again and again
+        timed = Timed([1.0, 0.008], 0.007, patch)
+        timed.run(HORIZON)
+        assert len(timed.step._alive()) == 1
+        assert WARM + 2 <= timed.step._ledger.runs <= WARM + 5
 
 
 def test_when_looking_costs_too_much_calls_go_straight_to_the_function() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 import tautograd as torch
 from tautograd._compile.api import AuditError
-from tautograd._compile.native.disk_cache.lowered import Lowered
+from tautograd._compile.native.disk_cache.lowered import made
 from tautograd._compile.native.entry import Native
 from tautograd._compile.native.llvm import jit
 from tautograd._compile.run.numeric_audit import Aside
 
-from .planted import STEPS, faults, recorded, wrong_texts
+from .planted import STEPS, faults, recorded, wrong_modules
 
 pytestmark = pytest.mark.skipif(bool(jit.why_not()), reason="no compiler")
 
@@ -72,10 +72,9 @@ def test_a_call_says_which_line_and_goes_on_as_written() -> None:
     entry.audits.audit_due = entry.audits.due = entry.calls
     (part,) = (p for p in entry.replay_of.stretches[0] if p.native is not None)
     true = part.native
-    texts = wrong_texts(true.text, random.Random(0), 1000)
-    text = next(text for kind, text in texts if kind == "operation")
-    made = jit.assemble(text), true.own_bytes, true.kernels, true.functions, False, true._make
-    part.native = Native(Lowered(*made))
+    wrong = wrong_modules(true.lowered.make(), random.Random(0), 1000)
+    module = next(module for kind, module in wrong if kind == "operation")
+    part.native = Native(made(module, None, true.lowered.make))
     before = w.detach().clone()
     with pytest.raises(AuditError, match=r"rounding explains .*\n.*line \d+, in step"):
         compiled(x)

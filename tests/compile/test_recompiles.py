@@ -79,11 +79,14 @@ def test_by_name_by_mode_and_by_what_it_reads() -> None:
 def test_as_it_happens() -> None:
     code = """
 import tautograd as torch
+from tautograd._compile.run.ledger import Ledger
 f = torch.compile(lambda x: (x * 2).sum(), backend="numpy", dynamic=False)
 for n in (3, 3, 3, 4, 4):
     f(torch.ones(n))
+# Which record pays is the clock's to say, and no matter here: the second never does.
+Ledger.allows = lambda ledger, key, entries: not ledger.records
 g = torch.compile(lambda x: (x * 3).sum(), backend="numpy")
-for n in (5, 5, 6, 6):  # whose second record does not pay
+for n in (5, 5, 6, 6):
     g(torch.ones(n))
 """
     for asked, lines in (("recompiles", 1), ("compile,recompiles", 1)):

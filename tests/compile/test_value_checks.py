@@ -217,6 +217,8 @@ OF_TWO = {
     "power_7": "a ** 7",
     "left": "a << (b & 7)",
     "right": "a >> (b & 7)",
+    "left_by_any": "a << b",
+    "right_by_any": "a >> b",
     "and": "a & b",
     "xor": "a ^ b",
     "maximum": "torch.maximum(a, b)",
@@ -255,6 +257,27 @@ def test_whole_numbers_at_the_edges(name: str, backend: str) -> None:
         for count in (2, 2, 2, len(a), len(a), len(a)):
             x, y = torch.from_numpy(a[:count].copy()), torch.from_numpy(b[:count].copy())
             assert_same(bits(compiled(x, y)), bits(body(x, y)), 0, f"{name} {dtype}")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_unsigned_numbers_at_the_edges(dtype: str, backend: str) -> None:
+    """For which eager has some of the functions, and refuses the others."""
+    a, b = edges(dtype)
+    for name, code in OF_TWO.items():
+        body = eval(f"lambda a, b: {code}", {"torch": torch})
+        x, y = torch.from_numpy(a.copy()), torch.from_numpy(b.copy())
+        compiled = torch.compile(body, backend=backend)
+        try:
+            expected = bits(body(x, y))
+        except Exception as error:
+            for _ in range(3):
+                with pytest.raises(type(error)):
+                    compiled(x, y)
+            continue
+        for _ in range(3):
+            found = compiled(x, y)
+        assert_same(bits(found), expected, 0, f"{name} {dtype}")
 
 
 # --- passes ------------------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ PICK = {"x": X, "i": [0, 1, 2]}
 LOG = numbers(5, 2, 4)
 
 ROWS = [
+    Row("_assert_async", "torch._assert_async(i) or x * 2", {"x": X, "i": [1]}, [{"i": [0]}]),
     # classes
     Row(
         "istft",
@@ -441,6 +442,14 @@ ROWS = [
         "torch.multinomial(p, 5, replacement=True)",
         {"p": CHANCES},
         [{"p": [0.1, -1.5, 0.2]}, {"p": [0.1, NAN, 0.2]}, {"p": [0.0, 0.0, 0.0]}],
+    ),
+    Row(
+        "segment_reduce",
+        "torch.segment_reduce(x, 'sum', lengths=i)",
+        {"x": X, "i": [2, 0, 1]},
+        [{"i": [2, -1, 2]}, {"i": [2, 0, 2]}, {"i": [0, 0, 2]}],
+        ("x",),
+        dtypes=INDEX,
     ),
 ]
 

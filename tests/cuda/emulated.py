@@ -21,6 +21,7 @@ import pytest
 
 from tautograd._arrays.cuda.cuda_array import wrap
 from tautograd._compile.program.memory import bytes_at
+from tests.cuda.fake import _Memory
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("g++") is None, reason="kernels are compiled by g++, which is not installed"
@@ -101,6 +102,9 @@ class EmulatedDevice:
     def address(self, raw: Any) -> int:
         return int(raw.__array_interface__["data"][0])
 
+    def piece(self, raw: Any, offset: int, nbytes: int) -> Any:
+        return raw[offset : offset + nbytes].view(_Memory)
+
     def placed(self, raw: Any, shape: Any, dtype: Any, offset: int, strides: Any) -> Any:
         if 0 in shape:
             return wrap(np.empty(shape, dtype))
@@ -119,6 +123,9 @@ class EmulatedDevice:
         return wrap(np.copy(array.raw, order="K"))
 
     def product(self, left: Any, right: Any, out: Any, adds: bool) -> bool:
+        return False
+
+    def affine(self, left: Any, right: Any, bias: Any, out: Any) -> bool:
         return False
 
     def functions(self, source: str, names: Iterable[str]) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 The ranks are forks of this process, which has the engine loaded, so that a launch of four takes as long as one.
 Each calls the program's `main(torch, dist, *arguments)` with the group joined, and what it returns, or the error
-that it ended in, comes back in one file.
+that it ended in, comes back in one file. A program in `scripts` is a PyTorch script that joins by itself: it is run as
+one, with tautograd under the name of PyTorch if that is the engine, and what it prints comes back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import pickle
 import runpy
@@ -15,6 +18,7 @@ import socket
 import sys
 import time
 import traceback
+import warnings
 from pathlib import Path
 
 
@@ -28,14 +32,30 @@ def rank_of(rank: int, size: int, port: int, program: str, out: Path, arguments:
     torch.set_num_threads(1)
     dist = importlib.import_module(f"{engine}.distributed")
     try:
-        dist.init_process_group("gloo")
-        result = "returned", runpy.run_path(program)["main"](torch, dist, *arguments)
-        dist.destroy_process_group()
+        if Path(program).parent.name == "scripts":
+            result = "returned", printed_by(engine, program)
+        else:
+            dist.init_process_group("gloo")
+            result = "returned", runpy.run_path(program)["main"](torch, dist, *arguments)
+            dist.destroy_process_group()
     except BaseException:
         result = "raised", traceback.format_exc()
     temporary = out.with_suffix(f".{rank}.part")
     temporary.write_bytes(pickle.dumps(result))
     temporary.rename(out.with_suffix(f".{rank}"))
+
+
+def printed_by(engine: str, script: str) -> str:
+    """What a script prints, as a process of its own would."""
+    if engine == "tautograd":
+        from tautograd._cli import as_torch
+
+        as_torch.install()
+    sys.argv = [script]
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(script, run_name="__main__")
+    return printed.getvalue()
 
 
 def main() -> None:

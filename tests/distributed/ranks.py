@@ -16,14 +16,15 @@ HERE = Path(__file__).parent
 def on_ranks(
     engine: str, size: int, program: str, *arguments: Any, timeout: float = 120
 ) -> list[Any]:
-    """What `main` of a program in `programs` returned on each rank; None of one that was killed."""
+    """What `main` of a program in `programs` returned on each rank, or a script in `scripts` printed; None of one that
+    was killed."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result"
         call = [
             str(HERE / "forks.py"),
             engine,
             str(size),
-            str(HERE / "programs" / f"{program}.py"),
+            str(HERE / ("" if "/" in program else "programs") / f"{program}.py"),
             str(out),
         ]
         ended = processes.run(

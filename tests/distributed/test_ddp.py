@@ -18,6 +18,10 @@ def differences(found, expected, bound, where):
         assert len(found) == len(expected), where
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
             differences(a, b, bound, f"{where}[{i}]")
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys(), where
+        for key, value in expected.items():
+            differences(found[key], value, bound, f"{where}[{key!r}]")
     elif isinstance(expected, float):
         assert math.isclose(found, expected, rel_tol=bound, abs_tol=bound), (where, found, expected)
     else:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import pytest
 
+from tautograd.distributed import _launcher
 from tests.distributed.ranks import HERE, on_ranks
 
 PROGRAM = (HERE / "programs" / "failures.py").read_text().splitlines()
@@ -43,6 +46,10 @@ def test_what_is_said():
     assert "recv(float32[3], src=1, tag=0)" in first["never sent"]
     assert "Timed out" in first["never sent"]
     assert "rank 1 sent 8 bytes" in first["too short"]
+    assert "rank 1 sent more than the 12 bytes" in first["too long"]
+    assert f"failures.py:{line_of('def too_long') + 2}" in first["too long"]
+    assert re.search(r"rank [12] calls all_reduce\(SUM, float64\[3\]\)", first["dtypes"])
+    assert re.search(r"rank [02] calls broadcast\(float32\[3\], src=[02]\)", second["roots"])
     assert "Rank 1 failed to pass monitoredBarrier in 500 ms" in first["monitored"]
 
     for said in (first, second):
@@ -65,12 +72,12 @@ for step in range(100000):
 """
 
 
-def launched(tmp_path, *options, text=TRAIN):
+def launched(tmp_path, *options, text=TRAIN, env=None):
     script = tmp_path / "train.py"
     script.write_text(text)
     return subprocess.Popen(
         [sys.executable, "-m", "tautograd", "launch", *options, "--as-torch", str(script)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env,
     )  # fmt: skip
 
 
@@ -91,6 +98,31 @@ def test_random_kills(tmp_path):
         assert job.returncode == 137
         assert f"rank {victim} (process {processes[victim]}) was killed by SIGKILL" in said
         assert f"rank {victim} has ended" in said
+
+
+ENDED = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 3))
+for batch in range(4):
+    if dist.get_rank() == 1 and batch == 2:
+        {how}
+    model(torch.ones(2, 3)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("how", ["raise ValueError('a bad batch')", "sys.exit(0)"])
+def test_a_rank_that_ends_before_the_others(tmp_path, how):
+    """With an error or without: the others say which rank it was, what they miss, and where."""
+    job = launched(tmp_path, "-n", "2", text=ENDED.format(how=how))
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == 1
+    assert re.search(
+        r"\[rank 0\] all_reduce\(SUM, float32\[12\]\) #\d+ at \S*train.py:8: it cannot be completed: rank 1 has "
+        r"ended .*; the last one it entered: all_reduce\(SUM, float32\[12\]\) #\d+ at \S*train.py:8",
+        said,
+    )
+    assert ("a bad batch" in said) == ("bad batch" in how)
 
 
 RESTARTED = """
@@ -115,6 +147,29 @@ def test_launch(tmp_path):
     for rank in range(2):
         log = tmp_path / "logs" / "attempt_1" / str(rank) / "stdout.log"
         assert log.read_text() == f"rank {rank} of 2, start 1\n"
+
+
+class SignalledWhileStarting(subprocess.Popen):
+    """A process whose start is interrupted by a request to end."""
+
+    started: ClassVar[list[subprocess.Popen]] = []
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.started.append(self)
+        if len(self.started) == 2:  # the second rank of two, of the first start
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_no_rank_is_left_behind(monkeypatch):
+    """A request to end that comes while ranks are started reaches all of them."""
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(_launcher.subprocess, "Popen", SignalledWhileStarting)
+    SignalledWhileStarting.started.clear()
+    with pytest.raises(SystemExit) as ended:
+        _launcher.launch(_launcher.Options(command, 2))
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert [one.poll() for one in SignalledWhileStarting.started] == [-signal.SIGTERM] * 2
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,14 @@ def test_mistakes_are_named(tmp_path, text, message):
     write(tmp_path, f"[tool.tautograd.doctor]\n{text}\n")
     with pytest.raises(ConfigError, match=message):
         find_config(tmp_path)
+
+
+def test_codes_are_looked_up_in_code_as_on_the_command_line():
+    """A string is not a list of letters, of which "T" begins every code."""
+    assert doctor(ignore="TG905, accumulated-gradients").ignore == ("TG905", "TG101")
+    assert doctor(select="TG9").select == ("TG9",)
+    for wrong in ("TG999", ["nonsense"]):
+        with pytest.raises(ValueError, match="no rule has the code or name"):
+            doctor(ignore=wrong)
+    with pytest.raises(ValueError, match="steps: a whole number above 0"):
+        doctor(steps=-3)

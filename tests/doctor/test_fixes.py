@@ -11,6 +11,7 @@ import pytest
 
 from tautograd._doctor.fixes.offer import Outcome, holds, mended
 from tautograd._doctor.fixes.source import Source
+from tautograd._user_code.owners import Owner, owners
 from tautograd._user_code.sites import Site
 
 LOOP = """\
@@ -98,6 +99,16 @@ def doctor(*arguments, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("owner", [owner for owner in Owner if owner != Owner.USERS])
+def test_nothing_but_a_file_of_the_users_is_changed(owner, tmp_path, monkeypatch):
+    file = tmp_path / "loop.py"
+    file.write_text(LOOP)
+    found, tried = finding("TG101", file, 9), []
+    monkeypatch.setitem(owners, str(file), owner)
+    assert [fix for _, fix in mended([found], 9, tried.append)] == [None]
+    assert tried == []
+
+
 def test_diff_shows_and_fix_writes_what_was_tried(tmp_path):
     script = tmp_path / "loop.py"
     script.write_text(LOOP, encoding="utf-8")
@@ -112,6 +123,40 @@ def test_diff_shows_and_fix_writes_what_was_tried(tmp_path):
     assert "written: loop.py" in done.stderr
     assert script.read_text(encoding="utf-8").count("optimizer.zero_grad()") == 1
     assert doctor("loop.py", folder=tmp_path).returncode == 0
+
+
+ALL_WITH_ALL = """\
+import tautograd as torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+x, y = torch.randn(16, 4), torch.randn(16)
+for _ in range(9):
+    pred = model(x)
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "torch.sqrt(((pred - y) ** 2).mean() + 1e-8)",
+        "((pred - y) ** 2).mean() + 1e-3 * model.weight.pow(2).sum()",
+        pytest.param("((pred - y) ** 2).mean()", marks=pytest.mark.slow),
+        pytest.param("((pred - y).unsqueeze(-1) ** 2).mean()", marks=pytest.mark.slow),
+        pytest.param("((pred - y) ** 2).mean().unsqueeze(-1)", marks=pytest.mark.slow),
+    ],
+)
+def test_shapes_are_mended_where_they_meet(loss, tmp_path):
+    """An axis that a difference gets afterwards hides nothing, and is no way to mend it."""
+    (tmp_path / "train.py").write_text(ALL_WITH_ALL.format(loss=loss))
+    shown = doctor("--diff", "train.py", folder=tmp_path)
+    assert "TG504" in shown.stdout + shown.stderr
+    assert f"+    loss = {loss.replace('pred - y', 'pred.squeeze(-1) - y')}" in shown.stdout
 
 
 @pytest.mark.slow

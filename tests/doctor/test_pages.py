@@ -20,7 +20,7 @@ from tautograd._doctor.state.history import History
 
 from .reports import Said, finding, history, rendered, several
 
-EMPTY = {"meta", "link", "br", "wbr", "path", "line"}
+EMPTY = {"input", "meta", "link", "br", "wbr", "path", "line"}
 
 
 class Outline(HTMLParser):
@@ -68,7 +68,7 @@ def test_a_page_needs_nothing_but_itself(page):
 def test_what_comes_from_the_program_is_escaped(page):
     outline = Outline(page)
     assert "alert(1)" in page
-    assert len(outline.all("script")) == 3, "the data, the page's own, and light or dark"
+    assert len(outline.all("script")) == 4, "the data, the page's own two, and light or dark"
     assert "<b>not markup</b>" not in page
     assert "&lt;b&gt;not markup&lt;/b&gt; &amp; so on" in page
 
@@ -206,3 +206,13 @@ def test_cells_of_a_heat_map_join_where_the_shade_is_the_same():
     figure = heat_map.heat_map("norms", "T", "", [0, 1, 2, 3], {"w": [1.0, 1.0, 1e-9, 1e-9]}, [])
     shapes = re.findall(r'class="cells" data-shade="\d+" d="([^"]*)"', figure)
     assert sorted(shapes) == ["M0 0H500V1000H0z", "M500 0H1000V1000H500z"]
+
+
+def test_a_loss_that_explodes_is_shown_from_where_it_began():
+    losses = [0.2529, 24.48, 9.117e8, 3.1e34]
+    axis = Axis.over([*losses, math.inf, math.nan])
+    assert all(axis.shows(loss) for loss in losses)
+    places = [axis.at(loss) for loss in losses]
+    assert places == sorted(places)
+    assert 0 < places[0] < places[1] < places[2] < 1
+    assert 3 <= len(axis.ticks()) <= 6

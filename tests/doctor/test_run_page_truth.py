@@ -6,6 +6,7 @@ import html
 import itertools
 import json
 import math
+import os
 import re
 from typing import Any
 
@@ -20,7 +21,7 @@ from tautograd._doctor.report.report import plain
 from tautograd._doctor.report.two_runs import NotAReport, read_report
 from tautograd._doctor.state.history import History
 
-from .reports import Said
+from .reports import CODE, Said, finding, rendered
 
 
 def page_data(page: str) -> Any:
@@ -246,6 +247,14 @@ def with_curve(steps: Any, losses: Any) -> str:
         *("", "{", "[]", "{}", '{"format": "other"}', '{"format": "tautograd doctor report"}'),
         *(json.dumps(SOUND), json.dumps({**SOUND, "findings": [1]})),
         *(with_curve([1], []), with_curve(["x"], [1]), with_curve([1], [[]])),
+        *(
+            with_curve(3, [1]),
+            with_curve([1], 3),
+            with_curve([10**400], [1]),
+            with_curve([True], [1]),
+        ),
+        *(json.dumps({**SOUND, "history": {"curve": {}}}), json.dumps({**SOUND, "steps": 10**400})),
+        json.dumps({**SOUND, "history": {"curve": {"steps": []}, "steps": ["x"], "losses": ["x"]}}),
     ],
 )
 def test_what_is_no_report_is_refused(text, tmp_path):
@@ -253,3 +262,32 @@ def test_what_is_no_report_is_refused(text, tmp_path):
     file.write_text(text)
     with pytest.raises(NotAReport):
         read_report(file)
+
+
+def test_a_pipe_in_the_place_of_a_report_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "was.json")
+    with pytest.raises(OSError, match="pipe"):
+        read_report(tmp_path / "was.json")
+
+
+def test_a_loss_beyond_all_numbers_is_shown(tmp_path):
+    doctor, _, _ = run(3)
+    (tmp_path / "was.json").write_text(with_curve([1, 2], [10**400, -(10**400)]))
+    page = as_page(plain(doctor), other=read_report(tmp_path / "was.json"))
+    assert "Loss of both" in page
+    assert '"inf"' in page
+
+
+@pytest.mark.parametrize(
+    ("severities", "headline"),
+    [
+        (("error", "warning", "info"), "2 things are wrong with this loop"),
+        (("warning", "info", "info"), "1 thing is wrong with this loop"),
+        (("info",), "1 thing to know about this loop"),
+    ],
+)
+def test_what_is_only_to_be_known_is_not_called_wrong(severities, headline, tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(CODE, encoding="utf-8")
+    said = Said([finding(file, severity=severity) for severity in severities])
+    assert headline in as_page(rendered(said), str(tmp_path))

@@ -22,6 +22,7 @@ CASES = [
     (1, 2, (16, 16), 2, (4, 4), (3, 3), (1, 1), 1),
     (7, 1, (28, 1), 3, (3, 1), (1, 0), (2, 1), 1),
     (2, 2, (40, 40), 1, (1, 3), (0, 4), (1, 3), 1),  # padded by more than the kernel reaches
+    (1, 4, (90, 100), 10, (3, 3), (1, 1), (1, 1), 2),  # more positions than are summed over at once
 ]
 
 
@@ -32,10 +33,12 @@ def _by_kernel(call):
     return found
 
 
+@pytest.mark.parametrize("at_once", [1, 300, 1 << 17])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES)
-def test_against_float64(case, dtype, monkeypatch):
+def test_against_float64(case, dtype, at_once, monkeypatch):
     monkeypatch.setattr(direct, "_WORTH_IT", 0)
+    monkeypatch.setattr(direct, "_AT_ONCE", at_once)
     batch, channels, size, outputs, kernel, padding, dilation, groups = case
     stride = (1,) * len(kernel)
     x, w = (

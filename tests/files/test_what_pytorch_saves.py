@@ -219,9 +219,7 @@ def lacking() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
-            "float8": torch.ones(2).to(torch.float8_e4m3fn),
-            "uint16": torch.ones(2, dtype=torch.uint16),
-            "dtype": torch.uint32,
+            "dtype": torch.bits8,
             "quantized": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
             "storage": torch.ones(2).untyped_storage(),
             "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),

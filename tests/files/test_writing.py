@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import socket
@@ -476,3 +477,28 @@ def test_the_mask_for_new_files_is_not_touched(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "umask", touched)
     tautograd.save(X, tmp_path / "model.pt")
     tautograd.save(X, tmp_path / "model.pt")
+
+
+def test_an_interrupt_within_an_archive_is_an_interrupt():
+    """At each write of a file: closing half an archive would be another error, in the interrupt's place."""
+
+    class Interrupted(io.BytesIO):
+        left = 0
+
+        def write(self, data):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().write(data)
+
+    state = {"x": tautograd.ones(3), "y": tautograd.ones(100_000)}
+    for writes in range(200):
+        file = Interrupted()
+        file.left = writes
+        try:
+            tautograd.save(state, file)
+        except KeyboardInterrupt:
+            continue
+        break
+    assert writes > 10
+    assert tautograd.load(io.BytesIO(file.getvalue()))["x"].tolist() == [1.0, 1.0, 1.0]

@@ -89,3 +89,20 @@ def test_names_are_as_they_were_after_a_trace(torch):
     before = torch.relu, torch.nn.functional.relu, torch.nn.Module.__call__
     fx.symbolic_trace(network(torch))
     assert before == (torch.relu, torch.nn.functional.relu, torch.nn.Module.__call__)
+
+
+SOURCES = {
+    "functions by their names": lambda torch: lambda x: torch.softmax(torch.relu(x), dim=-1),
+    "dtypes": lambda torch: lambda x: x.to(torch.float64) + torch.ones(2, dtype=torch.int32),
+    "devices": lambda torch: lambda x: x.to(torch.device("cpu")),
+    "signs": lambda torch: lambda x: (-x, ~(x > 0), abs(x), 1 - x),
+    "indices": lambda torch: lambda x: x[..., 1:2, None] @ x[0].T,
+    "several let go at once": lambda torch: lambda x, y: torch.maximum(x * 2, y * 3),
+    "never used": lambda torch: lambda x: (x.add_(1), x.exp())[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+@same
+def test_the_source_is_pytorchs(torch, name):
+    return modules(torch).symbolic_trace(SOURCES[name](torch)).code

@@ -53,6 +53,7 @@ def test_a_lesson_does_what_it_says(name, engine, tmp_path):
     assert outcome.mended["verdict"] == "correct"
     assert outcome.mended["codes"] == []
     assert unproved_numbers(lesson, shown.getvalue()) == set()
+    assert "\n\n\n" not in shown.getvalue(), "rows of a small terminal, spent on nothing"
     wide = [line for line in shown.getvalue().splitlines() if len(line) > 80]
     assert not [
         line for line in wide if str(tmp_path) not in line and not line.startswith(VERBATIM)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
 import linecache
+from typing import Any
 
 import pytest
 
@@ -37,10 +39,25 @@ def test_every_cell_runs(name, engine, tmp_path):
                 outputs.append(run(cell, f"<{name} cell {number}>", namespace))
         before, after = evidence.load("before.json"), evidence.load("after.json")
     assert outputs[0] == lesson.prints
+    drawn = last_value(
+        next(c for c in cells if "from tautograd import view" in "".join(c["source"])), namespace
+    )
+    assert drawn.graph.flowed
+    assert "_repr_html_" in dir(drawn)
+    assert drawn.graph.engine == engine
     assert before["verdict"] == lesson.breaks.verdict
     assert after["verdict"] == lesson.breaks.verdict, "the learner has not mended it yet"
     for code in lesson.breaks.doctor:
         assert any(code in output for output in outputs)
+
+
+def last_value(cell: dict, namespace: dict) -> Any:
+    """What a notebook shows below a cell: the value of its last line."""
+    tree = ast.parse("".join(cell["source"]))
+    last = tree.body.pop()
+    assert isinstance(last, ast.Expr)
+    exec(compile(tree, "<picture>", "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), "<picture>", "eval"), namespace)
 
 
 def run(cell: dict, file: str, namespace: dict) -> str:

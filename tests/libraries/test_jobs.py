@@ -18,6 +18,7 @@ NEEDS = {
     "einops": ["einops"],
     "gpytorch": ["gpytorch"],
     "higher": ["higher"],
+    "kornia": ["kornia"],
     "lightning": ["lightning"],
     "peft": ["peft", "transformers"],
     "skorch": ["skorch"],

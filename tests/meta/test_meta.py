@@ -12,6 +12,7 @@ from tests.both import same
 
 EXPRESSIONS = """
 x
+(torch.ones(2).type_as(x), x.multinomial(2), torch.nn.init.trunc_normal_(x, std=0.0))
 (x.device, x.is_meta, x.shape, x.stride(), x.dtype, x.numel(), x.is_contiguous(), x.is_cpu, x.nbytes)
 [getattr(torch, name)(4, 5, device="meta") for name in ("zeros", "ones", "empty", "rand", "randn")]
 (torch.full((2,), 3, device="meta"), torch.arange(5, device="meta"), torch.tensor([1, 2], device="meta"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import tautograd
 from tests.both import same
 from tests.nn.layers import Case, attempt, compare, image
 
@@ -89,6 +90,37 @@ def test_grid_sample(rank: int, mode: str, padding: str, corners: bool) -> None:
         return [grid, out, x.grad, theta.grad, out.grad_fn, grid.grad_fn]
 
     run()
+
+
+@pytest.mark.parametrize(("rank", "mode", "padding", "corners"), SAMPLED)
+def test_grid_sampler_takes_modes_as_numbers(
+    rank: int, mode: str, padding: str, corners: bool
+) -> None:
+    numbers = (
+        ("bilinear", "nearest", "bicubic").index(mode),
+        ("zeros", "border", "reflection").index(padding),
+    )
+
+    @same
+    def run(torch: Any) -> Any:
+        x = image(torch, (2, 2, *SIZES[rank]), "float64").requires_grad_()
+        grid = image(torch, (2, *(3, 4, 3)[:rank], rank), "float64", 3).requires_grad_()
+        results = []
+        for function in (torch.grid_sampler, getattr(torch, f"grid_sampler_{rank}d")):
+            out = function(x, grid, *numbers, corners)
+            results += [out, out.grad_fn, *torch.autograd.grad(out.sum(), (x, grid))]
+        return results
+
+    run()
+
+
+@pytest.mark.parametrize("number", [-1, 3])
+def test_grid_sampler_refuses_modes_that_there_are_not(number: int) -> None:
+    """PyTorch reads memory that nobody has written there."""
+    x, grid = tautograd.zeros(1, 1, 3, 3), tautograd.zeros(1, 2, 2, 2)
+    for numbers in ((number, 0), (0, number)):
+        with pytest.raises(RuntimeError, match=f"to be 0, 1 or 2, but got {number}"):
+            tautograd.grid_sampler(x, grid, *numbers, False)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

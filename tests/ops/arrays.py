@@ -167,6 +167,7 @@ _KINDS: dict[str, Any] = {
     "one_hot": _one_hot,
     "zeros": lambda t, dtype, rng: np.zeros(t.shape),
     "falling": lambda t, dtype, rng: np.arange(t.shape[0], 0, -1),
+    "offsets": lambda t, dtype, rng: np.cumsum(np.arange(t.shape[0])),
 }
 
 

@@ -154,7 +154,7 @@ def test_nothing_may_lie_anywhere(step: int) -> None:
 def test_extents_beyond_counting_are_refused_in_words_even_of_nothing(name: str) -> None:
     shape = (2**32, 2**31, 0, 1)
     for call in (getattr(tautograd, name), tautograd.zeros(0).reshape, tautograd.zeros(0).view):
-        with pytest.raises(RuntimeError, match="can't allocate memory"):
+        with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
             call(shape)
 
 

@@ -127,3 +127,14 @@ def test_out_and_batches(torch):
     batched = torch.func.vmap(lambda row: torch.fft.rfft(row).abs().sum())(x)
     tangent = torch.func.jvp(torch.fft.fft, (x,), (torch.ones_like(x),))
     return [out, batched, tangent]
+
+
+@same
+def test_short_time_transforms_are_methods(torch):
+    signal, window = torch.arange(32.0), torch.ones(8)
+    found = signal.stft(8, window=window, return_complex=True)
+    with pytest.raises(
+        RuntimeError, match="rfftn expects a real-valued input tensor, but got ComplexFloat"
+    ):
+        torch.fft.rfft2(torch.ones(2, 2, dtype=torch.complex64))
+    return found, found.istft(8, window=window)

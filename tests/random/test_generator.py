@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tautograd._random as ours
+from tautograd._random import engine
 
 SEEDS = [0, 1, 2**31, 2**32 - 1, 2**32, 2**32 + 5, 2**63, 2**64 - 1, -1, -5, -(2**63)]
 
@@ -269,7 +270,28 @@ def test_threads_that_draw_first_share_one_stream(monkeypatch: pytest.MonkeyPatc
         return make(seed)
 
     monkeypatch.setattr(np.random, "RandomState", slow)
+    monkeypatch.setattr(engine, "_spare", [])
     generator = ours.Generator()
     with ThreadPoolExecutor(4) as pool:
         found = [int(words[0]) for words in pool.map(generator.random32, [1] * 4)]
     assert sorted(found) == sorted(ours.Generator().random32(4).tolist())
+
+
+def test_generators_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes over what another has left behind starts from its own seed, with nothing of the other's."""
+    made = []
+    make = np.random.RandomState
+    monkeypatch.setattr(np.random, "RandomState", lambda seed: made.append(seed) or make(seed))
+    monkeypatch.setattr(engine, "_spare", [])
+    for seed in range(20):
+        mine, theirs = ours.Generator().manual_seed(seed), torch.Generator().manual_seed(seed)
+        drawn = ours.normal(mine, (3 + seed % 5,), dtype="float32")
+        expected = torch.empty(drawn.shape).normal_(generator=theirs).numpy()
+        assert np.array_equal(drawn, expected)
+        assert states_equal(mine, theirs)
+        del mine
+    assert len(made) == 1
+    several = [ours.Generator().manual_seed(seed) for seed in range(5)]
+    words = [int(g.random32(1)[0]) for g in several]
+    assert len(made) == 5
+    assert len(set(words)) == 5

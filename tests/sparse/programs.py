@@ -33,6 +33,14 @@ def names(torch: Any) -> dict[str, Any]:
 
 # What each gives is printed, on both engines.
 PRINTED = """
+torch.eye(2).to_sparse_csr().transpose(0, 0)
+torch.eye(2).to_sparse_csc() @ torch.eye(2).to_sparse_csc()
+torch.zeros_like(torch.eye(2), layout=torch.sparse_csr)
+torch.zeros_like(torch.eye(2).to_sparse(), layout=torch.strided)
+torch.zeros(1, out=torch.eye(2).to_sparse())
+torch.eye(2).to_sparse().new_empty([3])
+torch.sparse_coo_tensor(3)
+torch.sparse.addmm(torch.ones(2, 2).short(), torch.ones(2, 2).short().to_sparse(), torch.ones(2, 2).short(), beta=0.5)
 E.to_sparse(torch.tensor(1))
 E.to_sparse(dense_dim=1)
 E.to_sparse(dense_dim=0)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
+from typing import Any
 
 import pytest
 
+from tests.both import same
 from tests.sparse.programs import DIFFERENTIATED, PRINTED, REFUSED, names
 
 ENGINES = ("torch", "tautograd")
@@ -106,3 +108,46 @@ def test_a_large_product_is_scipys():
     expected = np.zeros((3000, 5))
     np.add.at(expected, places.numpy()[0], held.numpy()[:, None] * y.numpy()[places.numpy()[1]])
     assert np.allclose(torch.sparse.mm(x, y).numpy(), expected, rtol=1e-12, atol=1e-12)
+
+
+@same
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_places_that_fix_no_dimension(torch: Any) -> list[Any]:
+    """All dimensions are those of the elements held: one of them is all of the tensor."""
+    no_places = torch.zeros(0, 2, dtype=torch.int64)
+    values = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    x = torch.sparse_coo_tensor(no_places, values, (3,))
+    dense = torch.ones(3)
+    once = x.detach().coalesce()
+    results = [dense + x, dense - x, (dense * once).to_dense(), dense.sparse_mask(once).to_dense()]
+    (dense + x).sum().backward()
+    number = torch.tensor(3.0).to_sparse()
+    return [*results, values.grad, torch.tensor(2.0) + number, torch.tensor(2.0).add_(number)]
+
+
+@same
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_one_element_is_a_tensor_like_any_other(torch: Any) -> list[Any]:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64).to_sparse()
+    matrix = torch.eye(2, dtype=torch.float64).to_sparse(1)
+    return [
+        x[0],
+        torch.zeros(2) + x[0],
+        torch.zeros(2) + matrix[0, 1],
+        matrix[0][1] + torch.ones(2),
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "bfloat16"])
+def test_dtypes_of_sums(dtype: str) -> None:
+    texts = []
+    for engine in ENGINES:
+        torch = importlib.import_module(engine)
+        x = torch.tensor([[1, 0], [1, 1]], dtype=getattr(torch, dtype)).to_sparse()
+        sums = (
+            torch.sparse.sum(x),
+            torch.sparse.sum(x, [0, 1]),
+            torch.sparse.sum(x, dtype=torch.bool),
+        )
+        texts.append(repr([x.sum(), x.sum(0), torch.sparse.sum(x, 0), *sums]))
+    assert texts[0] == texts[1]

@@ -114,3 +114,25 @@ def test_every_name_is_here():
     assert [name for name in NAMES if not hasattr(tautograd, name)] == []
     with pytest.raises(AttributeError):
         tautograd._foreach_unheard_of
+
+
+@same
+def test_what_norms_and_packed_numbers_refuse(torch):
+    with pytest.raises(RuntimeError, match="cannot compute the infinity norm on an empty tensor"):
+        torch._foreach_norm([torch.ones(0)], float("inf"))
+    ones = [torch.ones(2)] * 2
+    with pytest.raises(RuntimeError, match=r"packed scalar Tensor to be of dimension 1. Got 0"):
+        torch._foreach_addcmul(ones, ones, ones, torch.tensor(1.0))
+    with pytest.raises(RuntimeError, match="Expected scalars to be contiguous"):
+        torch._foreach_addcmul(ones, ones, ones, torch.ones(4)[::2])
+
+
+@same
+def test_no_normal_numbers_are_of_any_dtype(torch):
+    none = torch.zeros(0, 2, dtype=torch.int64)
+    return (
+        torch.randn(0, dtype=torch.int32),
+        none.normal_(),
+        torch.randn_like(none),
+        none.log_normal_(),
+    )

@@ -89,6 +89,33 @@ def test_matrix_exp_for_very_large_incoming_gradients():
     assert [c.reference for c in report.checks if not c.ok] == ["incoming gradients"]
 
 
+def test_determinant_of_a_singular_matrix():
+    # The derivative of ad - bc is [[d, -c], [-b, a]], whatever the determinant is.
+    x = doubles([[1.0, 2.0], [2.0, 4.0]]).requires_grad_()
+    assert not torch.autograd.grad(torch.linalg.det(x), x)[0].any()
+    recorded = torch.autograd.grad(torch.linalg.det(x), x, create_graph=True)[0]
+    assert torch.allclose(recorded, doubles([[4.0, -2.0], [-2.0, 1.0]]))
+    assert said(torch.linalg.det, x).verdict == "wrong"
+
+
+def test_forward_mode_of_a_registered_operator():
+    def squared(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    made = torch.library.custom_op("found_in_pytorch::squared", squared, mutates_args=())
+    made.register_autograd(
+        lambda ctx, g: 2 * g * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    ad = torch.autograd.forward_ad
+    x = doubles([3.0])
+    with ad.dual_level():
+        assert ad.unpack_dual(made(ad.make_dual(x, doubles([1.0])))).tangent is None  # not 6
+    report = said(made, x)
+    assert report.verdict == "correct"
+    assert "no forward rule" in next(c.note for c in report.checks if c.reference == "forward mode")
+
+
 def test_normal_of_a_mean():
     # A draw is mean + deviation · noise, with a slope of 1 by the mean.
     mean = doubles([0.0, 1.0]).requires_grad_()
@@ -120,3 +147,20 @@ def test_writes_to_the_same_place():
         [[1.0, 1.0]]
     ]  # one of them is 0
     assert said(unpooled, x).verdict == "wrong"
+
+
+def test_group_norm_drops_the_gradient_of_its_mean_alone():
+    x = doubles([[[1.0, 2.0, 4.0]]]).requires_grad_()
+    _, mean, rstd = torch.native_group_norm(x, None, None, 1, 1, 3, 1, 0.0)
+    exact = Fraction(1, 3)  # of (x₀ + x₁ + x₂)/3 by each
+    assert mean.requires_grad
+    (alone,) = torch.autograd.grad(
+        mean, x, torch.ones_like(mean), retain_graph=True, allow_unused=True
+    )
+    assert alone is None
+    sent = torch.ones_like(mean), torch.zeros_like(rstd)
+    (beside,) = torch.autograd.grad((mean, rstd), x, sent, retain_graph=True, allow_unused=True)
+    assert torch.allclose(beside, torch.full_like(x, float(exact)))  # with zeros beside it is right
+    report = said(lambda x: torch.native_group_norm(x, None, None, 1, 1, 3, 1, 0.0), x)
+    assert report.verdict == "wrong"
+    assert "none at all, but for output 1" in report.suspects[0].note

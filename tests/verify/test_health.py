@@ -226,7 +226,7 @@ def test_as_plain_data_and_as_html(torch):
     assert data["ok"] is False
     html = table._repr_html_()
     assert "&lt;w&gt;" in html
-    assert html.count("color:#b00020") == 1
+    assert html.count("box-shadow") == 1
     assert html.count("<tr") == 3
 
 

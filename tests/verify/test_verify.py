@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import random
 
 import numpy as np
@@ -161,15 +163,23 @@ def test_a_cut_graph(torch):
 
 def test_functions_that_cannot_be_checked_are_said_so(torch):
     x = torch.randn(3, dtype=torch.float64)
+    ticks = itertools.count(1)  # it cannot be put back
+    report = verify(lambda x: x * next(ticks), x)
+    assert report.verdict == "unclear"
+    assert "it keeps state of its own" in str(report)
+
+
+def test_state_that_can_be_put_back_is(torch):
     calls = []
 
     def counts(x):
         calls.append(1)
         return x * len(calls)
 
-    report = verify(counts, x)
-    assert report.verdict == "unclear"
-    assert "it keeps state of its own" in str(report)
+    report = verify(counts, torch.randn(3, dtype=torch.float64))
+    assert report.verdict == "correct"
+    assert "It keeps state from call to call; each run starts from the state" in str(report)
+    assert len(calls) <= 1
 
 
 @pytest.mark.parametrize("name", ["Python's random module", "NumPy's global generator"])
@@ -310,6 +320,29 @@ def test_empty_tensors(torch, mode):
     assert verify(lambda x, y: x.sum() * y, both, mode=mode).ok
 
 
+def test_results_without_numbers_have_a_gradient_of_zero(torch, tmp_path):
+    class RowScale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g * w, (g * x).mean(0)  # of no rows, NaN
+
+    inputs = torch.zeros(0, 3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    report = verify(RowScale.apply, inputs)
+    assert report.verdict == "wrong"
+    assert "input 1[0]: expected 0, got nan" in str(report)
+    assert report.assurance()
+    right = verify(lambda x, w: x * w, inputs)
+    assert right.ok
+    assert right.checks[0].entries == 3
+    assert right.assurance()
+
+
 def test_backward_must_be_linear_in_what_arrives(torch):
     class Clip(torch.autograd.Function):
         @staticmethod
@@ -366,3 +399,17 @@ def test_what_is_finite_is_still_compared(torch):
 
 def test_built_in_functions_go_by_their_own_names(torch):
     assert verify(torch.sin, torch.ones(2, dtype=torch.float64)).name == "sin"
+
+
+def test_a_notebook_shows_the_verdict_then_its_cause_then_the_proof_and_no_full_path(
+    torch, monkeypatch, tmp_path
+):
+    def f(x):
+        return (x * x.detach().norm()).sum()
+
+    monkeypatch.chdir(tmp_path)
+    html = verify(f, torch.tensor([3.0, 4.0], dtype=torch.float64))._repr_html_()
+    order = [html.index(part) for part in ("taut-verdict taut-cut", "detach()", "The proof")]
+    assert order == sorted(order)
+    assert "verify/test_verify.py:" in html
+    assert os.path.dirname(__file__) not in html

@@ -143,7 +143,9 @@ class Browser:
             self.errors.append(str([a.get("value") for a in given["args"]]))
         elif method == "Log.entryAdded" and given["entry"]["level"] in ("error", "warning"):
             self.errors.append(given["entry"]["text"])
-        elif method == "Network.requestWillBeSent":
+        elif method == "Network.requestWillBeSent" and not given["request"]["url"].startswith(
+            "data:"
+        ):
             self.requests.append(given["request"]["url"])
 
     # --- what a reader does --------------------------------------------------------------------
@@ -173,6 +175,10 @@ class Browser:
             if time.monotonic() > end:
                 raise BrowserError(f"{path} did not load")
         if scripts:
+            waiting = "document.querySelector('script.waits') !== null"
+            while self.run(waiting):
+                if time.monotonic() > end:
+                    raise BrowserError(f"{path} was not unpacked")
             self.settle()
 
     def run(self, script: str) -> Any:

@@ -127,6 +127,22 @@ def gpt(torch: Any, layers: int = 2) -> Any:
     return example.loss_of(model, data, torch.tensor([1, 5]))
 
 
+def tower(torch: Any) -> Any:
+    """A chain of layers in one module: taller than a glance."""
+
+    class Tower(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(8)])
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = torch.sigmoid(layer(x))
+            return x
+
+    return Tower()(torch.ones(2, 3)).sum()
+
+
 PROGRAMS = {
     f.__name__: f
     for f in (

@@ -213,7 +213,7 @@ def test_the_box_of_a_cut_has_the_value_of_the_cut(engine):
     assert scale.kind == "input"
     assert scale.value.text == "5"
     assert cut.symbol != "scale"
-    assert Writer(graph).made(scale).endswith("norm(detach())")
+    assert Writer(graph).made(scale).endswith("norm(x.detach())")
 
 
 # --- what a call of several nodes was given ---------------------------------------------------------
@@ -278,3 +278,46 @@ def test_a_value_that_is_not_known_is_not_named_after_its_operation():
     data = page_data(graph, writer, {n: writer.step(graph.nodes[n]) for n in graph.steps})
     assert "v" not in data["nodes"][product.number]
     assert "value not kept" in made.page()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_lies_between_a_cut_and_its_use_is_not_left_out_in_silence(engine):
+    def chained(torch: Any) -> Any:
+        x = torch.tensor([3.0, -4.0], requires_grad=True)
+        scale = x.detach().abs().mean()
+        loss = (x / scale).sum()
+        return loss  # noqa: RET504
+
+    def mixed(torch: Any) -> Any:
+        x = torch.tensor([3.0, -4.0], requires_grad=True)
+        other = torch.tensor([1.0, 2.0])
+        scale = torch.maximum(x.detach(), other)
+        loss = (x / scale).sum()
+        return loss  # noqa: RET504
+
+    for program, title in (
+        (chained, "scale = mean(…), from x.detach()"),
+        (mixed, "scale = maximum(…), from x.detach()"),
+    ):
+        graph = seen(program, engine)
+        (node,) = [n for n in graph.nodes if n.symbol == "scale"]
+        assert Writer(graph).made(node) == title
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_constant_of_several_calls_points_into_each_of_them(engine):
+    def program(torch: Any) -> Any:
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        mask = torch.tensor([[1.0, -1.0], [0.5, 2.0]])
+        first = x * mask
+        second = first * mask
+        loss = second.sum()
+        return loss  # noqa: RET504
+
+    graph = seen(program, engine)
+    (constant,) = [n for n in graph.nodes if n.symbol == "mask"]
+    taken = [graph.nodes[e.target] for e in graph.edges if e.source == constant.number]
+    assert len(taken) == 2
+    assert len({id(node) for node in taken}) == 2
+    lines = {node.site.line for node in taken}
+    assert len(lines) == 2

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tautograd import view
+from tautograd._view.record.composed import Composed
 from tests.both import ENGINES, same
 
 from . import programs
@@ -343,3 +346,35 @@ def test_a_picture_keeps_no_graph_alive(engine):
     finally:
         gc.enable()
     assert drawn.graph.flowed
+
+
+def test_a_missing_name_is_looked_for_once():
+    """A watched program of ten thousand operations asks for the same few names again and again."""
+    asked: list[str] = []
+
+    class Functions:
+        def __getattr__(self, name: str) -> object:
+            asked.append(name)
+            raise AttributeError(name)
+
+    engine = SimpleNamespace(nn=SimpleNamespace(functional=Functions()))
+    composed = Composed(engine)
+    frame = sys._getframe()
+    for _ in range(3):
+        assert composed.of("mul", frame, frame.f_back) == (0, "")
+    assert asked == ["test_a_missing_name_is_looked_for_once"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_line_of_several_statements_names_nothing_wrongly(engine):
+    torch = pytest.importorskip(engine)
+
+    def program():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        a = x * 3; b = a + 1  # noqa: E702  # fmt: skip
+        return b.sum()
+
+    graph = view(program).graph
+    named = {node.symbol: node.operation for node in graph.nodes if node.kind == "operation"}
+    assert named.get("a", "mul") == "mul"
+    assert named.get("b", "add") == "add"

@@ -9,8 +9,9 @@ import pytest
 import tautograd
 from tautograd import view
 from tautograd._view.page.graph import OPERATION, Edge, Graph, Group, Node, operation_of
-from tautograd._view.page.groups import MOST_INSIDE, ancestors, make_groups, open_at_first
+from tautograd._view.page.groups import MOST_INSIDE, ancestors, make_groups
 from tautograd._view.page.layout import lay_out
+from tautograd._view.page.opened import open_at_first
 
 from . import programs
 
@@ -152,3 +153,14 @@ def test_a_cycle_between_groups_does_no_harm():
 )
 def test_names_of_operations(name, operation):
     assert operation_of(name) == operation
+
+
+def test_the_model_itself_is_never_one_box():
+    """A chain of layers in one module: taller than a glance, and still what a reader comes for."""
+    graph = view(programs.tower, tautograd).graph
+    opened = open_at_first(graph, [layout.layers for layout in lay_out(graph)])
+    (model,) = [g.number for g in graph.groups if g.label == "Tower"]
+    assert model in opened
+    layers = [g.number for g in graph.groups if g.about == "Linear"]
+    assert len(layers) == 8
+    assert not set(layers) & set(opened)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import time
 import webbrowser
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import tautograd
 from tautograd import verify, view
 from tautograd._view.chain import as_text
+from tautograd._view.record import values
 
 from . import programs
 
@@ -135,13 +138,31 @@ def test_show_and_notebooks(monkeypatch):
     assert len(opened) == 2
 
 
-def test_large_tensors_are_told_in_figures():
+def test_large_tensors_are_told_in_figures(monkeypatch):
+    monkeypatch.setattr(values, "MOST_KEPT", 100_000)
     x = tautograd.ones(400, 400, requires_grad=True)
     drawn = view((x * 3).sum())
     assert len(drawn.page()) < 200_000
     (leaf,) = [n for n in drawn.graph.nodes if n.kind == "leaf"]
     assert leaf.value.array is None
     assert leaf.arrived[0].norm == pytest.approx(1200.0)
+
+
+@pytest.mark.parametrize("engine", ["tautograd", "torch"])
+def test_the_rule_of_a_large_layer_is_written_out(engine):
+    torch = tautograd if engine == "tautograd" else pytest.importorskip(engine)
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(512, 640), torch.randn(32, 512)
+    drawn = view(lambda: layer(x).pow(2).sum())
+    data = data_of(drawn.page())
+    said = [as_text(line) for step in data["steps"] for _, lines in step["g"] for line in lines]
+    (product,) = [text for text in said if "(32 terms)" in text]
+    place, _, rest = product.partition(": ")
+    row, column = map(int, re.findall(r"\d+", place))  # of the transposed weight
+    g = 2 * layer(x)
+    want = float((x[:, row] * g[:, column]).sum().detach())
+    assert float(rest.rpartition("= ")[2].replace("−", "-")) == pytest.approx(want, rel=1e-3)
+    assert len(drawn.page()) < 200_000
 
 
 def test_the_page_of_a_used_graph_says_why_there_are_no_gradients():
@@ -169,3 +190,23 @@ def test_a_small_gradient_is_shown_in_numbers_as_print_shows_it():
     assert any("= [3, 6, 9] + [3, 6, 9] = [6, 12, 18]" in line for line in arrivals)
     on_edges = {edge[5] for edge in data["edges"]}
     assert "‖11.22‖" in on_edges, "an edge has room for the norm alone"
+
+
+@pytest.mark.slow
+def test_a_watched_program_of_ten_thousand_operations_is_a_page_soon():
+    torch = tautograd
+    weights = [torch.tensor(0.99, requires_grad=True) for _ in range(100)]
+
+    def program(x):
+        for i in range(5000):
+            x = (x * weights[i % 100]).tanh()
+        return x
+
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        page = view(program, torch.tensor(1.0, requires_grad=True)).page()
+        times.append(time.process_time() - start)
+    assert min(times) < 4
+    assert len(page.encode()) < 3_000_000
+    assert gc.isenabled()

@@ -20,6 +20,7 @@ from tautograd._view.page import browser as browsers
 from tautograd._view.page.coordinates import arrange, settle
 from tautograd._view.page.moving_picture import Frame, gif_of, marked_png, read_png
 from tautograd._view.page.page import Shown, page_data
+from tautograd._view.page.svg import as_svg
 
 from . import programs
 
@@ -252,3 +253,16 @@ def test_without_a_browser_it_is_said_what_needs_none(monkeypatch):
         browsers.NoBrowser, match=r"--png needs Chromium.*--svg and --dot need nothing"
     ):
         browsers.require_browser("--png")
+
+
+def test_two_edges_between_the_same_boxes_lie_on_both_sides():
+    x = tautograd.tensor(2.0, requires_grad=True)
+    y = x * x
+    svg = as_svg(view(y).graph)
+    bows = []
+    for path in re.findall(r'<path class="e"[^>]* d="M([^"]*)"', svg):
+        start, control = (float(part.split()[0]) for part in path.split("C"))
+        bows.append(control - start)
+    assert len(bows) == 2
+    assert bows[0] == pytest.approx(-bows[1])
+    assert bows[0] != 0

@@ -156,6 +156,7 @@ class Paths:
             ("attention causal", (2, 4, 320, 64), (2, 4, 320, 64), {"is_causal": True}),
             ("attention across", (2, 4, 64, 32), (2, 4, 200, 32), {"scale": 0.2}),
             ("attention wide", (1, 2, 200, 128), (1, 2, 200, 128), {"is_causal": True}),
+            ("attention widest", (1, 2, 200, 256), (1, 2, 200, 256), {"is_causal": True}),
             ("attention groups", (2, 8, 128, 64), (2, 2, 128, 64), {"enable_gqa": True}),
             ("attention long", (1, 1, 2048, 64), (1, 1, 2048, 64), {"is_causal": True}),
         ]

@@ -2,7 +2,7 @@
 
     python -m tools.public_programs CHECKOUTS                       # all
     python -m tools.public_programs CHECKOUTS --only vit --half develop
-    python -m tools.public_programs CHECKOUTS --page docs/programs.md
+    python -m tools.public_programs CHECKOUTS --page docs/programs.md [--keep]
 
 A program that prints something else is run once more on PyTorch (it may differ from run to run by
 itself) and, where only numbers differ, on both engines in double precision: what is the same there
@@ -59,6 +59,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=20, help="CPU time of a program on PyTorch")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--page", type=Path, help="write the page of all results here")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the page's rows of programs that were not run"
+    )
     given = parser.parse_args()
     results: dict[str, Any] = json.loads(given.json.read_text()) if given.json.exists() else {}
     jobs = listed(given.only, given.half)
@@ -80,7 +83,8 @@ def main() -> None:
     starts = {engine: worker.start_cpu for engine, worker in workers.items()}
     for worker in workers.values():
         worker.close()
-    text = page.written(list(results.values()), starts)
+    before = page.kept(given.page.read_text(encoding="utf-8"), results) if given.keep else []
+    text = page.written(list(results.values()), starts, before)
     if given.page:
         given.page.write_text(page.INTRODUCTION + text)
     print(text.partition("## Each program")[0])

@@ -30,7 +30,7 @@ def main(script: str, *, double: bool) -> None:
     np.random.seed(0)  # noqa: NPY002  (what programs draw from)
     torch.manual_seed(0)
     if double:
-        torch.set_default_dtype(torch.float64)
+        _in_double_precision(torch)
     _tick()
     warnings.simplefilter("ignore")
     with open(script, encoding="utf-8") as file:
@@ -47,6 +47,14 @@ def main(script: str, *, double: bool) -> None:
             raise
     sys.stdout.flush()
     epilogue(module.__dict__)
+
+
+def _in_double_precision(torch: Any) -> None:
+    """What a program makes float32 by name is double, too: else it would mix both, and stop."""
+    torch.set_default_dtype(torch.float64)
+    torch.Tensor.float, torch.nn.Module.float = torch.Tensor.double, torch.nn.Module.double
+    torch.float = torch.float32 = torch.float64
+    torch.FloatTensor = torch.DoubleTensor
 
 
 def _tick() -> None:

@@ -34,6 +34,9 @@ class Worker:
         environment = dict(os.environ, PYTHONHASHSEED="0", MPLBACKEND="Agg", HF_HUB_OFFLINE="1")
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment[name] = "1"
+        # Both engines get memory in pages of one size. NumPy asks for huge ones, which a virtual machine may have
+        # given back to its host: then a page takes longer to come back than what is computed in it.
+        environment["NUMPY_MADVISE_HUGEPAGE"] = "0"
         self._process = subprocess.Popen(
             [sys.executable, str(SERVER), engine],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,

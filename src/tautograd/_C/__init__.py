@@ -12,6 +12,11 @@ from .._arrays.devices import device as device
 from .._arrays.dtypes import dtype as dtype
 from .._arrays.formats import layout as layout
 from .._arrays.formats import memory_format as memory_format
+from .._ops.declare.subclasses import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .._ops.declare.subclasses import (
+    disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401
+)
+from .._ops.declare.subclasses import is_enabled as _is_torch_function_enabled  # noqa: F401
 from .._tensor.random_state import Generator as Generator
 from .._tensor.tensor import Size as Size
 from .._tensor.tensor import Tensor
@@ -20,23 +25,6 @@ from . import _nn as _nn
 _has_xpu = _has_mps = _has_mtia = False
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
-
-
-def _disabled_torch_function_impl(
-    cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
-) -> Any:
-    """`__torch_function__` for a class that wants plain results."""
-    return func(*args, **(kwargs or {}))
-
-
-class DisableTorchFunctionSubclass:
-    """Inside, no subclass's `__torch_function__` is asked: none is here, where results are plain."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        pass
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -6,6 +6,7 @@ of other kinds, broadcasting and mixed dtypes go to `np.where`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ _INTEGERS: dict[str, Any] = {
     "l": np.dtype(np.int64), "e": np.dtype(np.int16), "h": np.dtype(np.int16),
 }  # fmt: skip
 _FEW = 1024  # below this NumPy's own way is shorter
+_BLOCK = 1 << 15  # elements whose bits are made at once: they stay in the cache
 _BOOL = np.dtype(np.bool_)
 _INT8 = np.dtype(np.int8)
 
@@ -51,3 +53,28 @@ def blend(keep: Any, first: Any, second: Any) -> Any:
     bits &= first.view(bits.dtype) ^ other
     bits ^= other
     return bits.view(first.dtype)
+
+
+def filled(values: Any, mask: Any, value: Any) -> Any:
+    """A copy of the values, of their dtype, with one value where the mask holds; all three are broadcast."""
+    integer = _INTEGERS.get(values.dtype.char) if type(values) is _ndarray else None
+    if integer is None or type(mask) is not _ndarray or mask.dtype is not _BOOL or np.ndim(value):
+        return _of_dtype(np.where(mask, _of_dtype(value, values.dtype), values), values.dtype)
+    shape = np.broadcast_shapes(values.shape, mask.shape)
+    if math.prod(shape) < _FEW:
+        return np.where(mask, _of_dtype(value, values.dtype), values)
+    out = np.empty(shape, values.dtype)
+    np.copyto(out, values)
+    flat = out.reshape(-1).view(integer)
+    chosen = np.ascontiguousarray(np.broadcast_to(mask, shape)).reshape(-1).view(_INT8)
+    other = np.asarray(value, values.dtype).view(integer)
+    for start in range(0, flat.size, _BLOCK):
+        here = flat[start : start + _BLOCK]
+        bits = -chosen[start : start + _BLOCK].astype(integer)
+        bits &= here ^ other
+        here ^= bits
+    return out
+
+
+def _of_dtype(x: Any, dtype: Any) -> Any:
+    return np.astype(x, dtype) if hasattr(x, "dtype") and x.dtype != dtype else x

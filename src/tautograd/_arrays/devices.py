@@ -46,6 +46,11 @@ class device:  # noqa: N801 - PyTorch's name
             )
         if not given:
             raise RuntimeError("Device string must not be empty")
+        if index is not None:
+            if isinstance(index, bool) or not hasattr(index.__class__, "__index__"):
+                found = index.__class__.__name__
+                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {found}")
+            index = int(index)
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         match = re.fullmatch(r"([a-z]+)(?::(\d+))?", given)
@@ -197,6 +202,20 @@ def is_meta(array: Any) -> bool:
     return getattr(type(array), "is_meta_array", False)
 
 
+def one_device(arrays: Any) -> None:
+    """Refuse arrays with elements beside arrays without, in PyTorch's words; a single number may be anywhere."""
+    expected: device | None = None
+    for array in arrays:
+        if not (is_meta(array) or (type(array) is np.ndarray and array.ndim)):
+            continue
+        where = META if is_meta(array) else CPU
+        if expected is not None and where is not expected:
+            raise RuntimeError(
+                f"Tensor on device {where} is not on the expected device {expected}!"
+            )
+        expected = where
+
+
 def device_of(array: Any) -> device:
     """The device an array lives on."""
     while type(array) is not np.ndarray:
@@ -207,6 +226,9 @@ def device_of(array: Any) -> device:
             return META
         if getattr(type(array), "is_on_cpu", False):
             break
+        if getattr(type(array), "is_sparse_array", False):
+            array = array.values
+            continue
         array = getattr(array, "data", None)  # a batch's
         if array is None:
             break
@@ -217,6 +239,12 @@ def moved(array: Any, where: device, order: str = "K") -> Any:
     """The array on a device: itself if it is there, else a copy."""
     if device_of(array) == where or (where.type == "cpu" and device_of(array).type == "cpu"):
         return array
+    if getattr(type(array), "is_sparse_array", False):
+        if where.type == "cuda":
+            raise NotImplementedError(
+                f"sparse tensors are computed with on the CPU, not on {where}. Use Tensor.to_dense() first."
+            )
+        return array.with_parts(lambda part: moved(part, where))
     if where.type == "meta":
         from .meta.meta_array import new, on_meta
 

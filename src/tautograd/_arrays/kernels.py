@@ -26,6 +26,7 @@ MAKER = "tautograd._kernels"
 
 FEWEST = 1024  # elements: NumPy's way is as fast for fewer
 BLOCK = 4096  # elements of a unit of an elementwise kernel
+WORTH_A_COMPILER = 4096  # runs of a small program: as long as it takes to load one
 
 _ndarray = np.ndarray
 _kinds = {np.dtype(np.float32): "f", np.dtype(np.float64): "d"}
@@ -85,6 +86,23 @@ def elementwise(name: str, *arrays: Any, cost: float = 1.0) -> Any:
     return out
 
 
+def called(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function of NumPy's own arrays gives: now, and of arrays that are recorded at each replay, too.
+
+    So a program calls what eager mode calls, where no loop that could be made of its formula comes near.
+    """
+    for x in args:
+        note = getattr(x, "as_call", None)
+        if note is not None:
+            return note(function, args, {})
+    return function(*args)
+
+
+def plain(x: Any) -> Any:
+    """The array that a recorded one shows; any other as it is."""
+    return x.value if hasattr(type(x), "as_call") else x
+
+
 def _make(name: str, dtype: Any) -> Kernel | None:
     if dtype not in _kinds:
         return None
@@ -93,6 +111,20 @@ def _make(name: str, dtype: Any) -> Kernel | None:
         if key not in _found:
             _found[key] = importlib.import_module(MAKER).make(name, dtype)
         return _found[key]
+
+
+def pays_for_a_compiler(runs: int) -> bool:
+    """Whether a program that has run so many times is worth a kernel: always if the compiler is loaded already."""
+    return bool(_found) or runs >= WORTH_A_COMPILER
+
+
+def kernel_of_program(dtype: Any, *program: Any) -> Kernel | None:
+    """A kernel for a program of array functions on arrays of a dtype; None if it can have none."""
+    if _off or dtype not in _kinds:
+        return None
+    with making:
+        kernel: Kernel | None = importlib.import_module(MAKER).make_for_program(dtype, *program)
+        return kernel
 
 
 def switch(on: bool) -> bool:

@@ -6,8 +6,15 @@ MOST_PARTS = 1 << 24
 """Tensors that one call may give: at 500 bytes each, more would take all memory there is, and hours."""
 
 
-def out_of_memory(size: int | None) -> RuntimeError:
-    """The error for a tensor of so many bytes; None if that is beyond counting."""
+def out_of_memory(size: int | None, *, empty: bool = False) -> RuntimeError:
+    """The error for a tensor of so many bytes; None if that is beyond counting.
+
+    `empty`: it has no element, and its strides are what cannot be counted.
+    """
+    if empty:
+        return RuntimeError(
+            "Stride calculation overflowed: a stride of this size cannot be counted"
+        )
     if size is None or size >= 1 << 63:
         return RuntimeError(
             "Storage size calculation overflowed: can't allocate memory for more bytes than can be counted"

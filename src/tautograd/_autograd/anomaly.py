@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import traceback
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -70,20 +73,40 @@ def remember_stack(node: Node) -> None:
     )
     summary.reverse()
     node.traceback = summary
+    node.induced_by = getattr(_running, "node", None)
+
+
+_running = threading.local()  # the node whose rule runs in a thread, under anomaly detection
+
+
+@contextlib.contextmanager
+def running(node: Node) -> Iterator[None]:
+    """While a node's rule runs; what it records is induced by it."""
+    before, _running.node = getattr(_running, "node", None), node
+    try:
+        yield
+    finally:
+        _running.node = before
 
 
 def show_forward(node: Node) -> None:
-    """Warn where the forward was that led to an error in backward."""
+    """Warn where the forward was that led to an error in backward, and what that was induced by."""
+    _warn(f"Error detected in {node.name()}", node, "call that caused the error")
+    while node.induced_by is not None:
+        node = node.induced_by
+        what = "call that induced the previous calculation"
+        _warn(f"\n\nPrevious calculation was induced by {node.name()}", node, what)
+
+
+def _warn(head: str, node: Node, what: str) -> None:
     if node.traceback:
-        text = ". Traceback of forward call that caused the error:\n" + "".join(
-            node.traceback.format()
-        )
+        text = f". Traceback of forward {what}:\n" + "".join(node.traceback.format())
     else:
         text = (
             ". No forward pass information available. Enable detect anomaly during forward pass "
             "for more information."
         )
-    message = f"Error detected in {node.name()}{text}"
+    message = head + text
     try:
         warnings.warn(message, UserWarning, stacklevel=2)
     except UserWarning:  # warnings are errors, and the error that is on its way must not be lost

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.devices import is_meta, one_device
 from .._arrays.dtypes import HALVES
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node, make
@@ -43,6 +44,7 @@ def run_forward(
     if compute is not None:
         if compute in HALVES and op.opmath:
             half, compute = compute, _FLOAT32
+            arrays = modes.quietly(_rounded, arrays, half, op.exact_second)
         arrays = modes.quietly(_cast, arrays, compute)
     elif op.opmath:
         for a in arrays:
@@ -61,9 +63,31 @@ def run_forward(
             )
         else:
             data = modes.quietly(to_half, data, half)
-    if isinstance(data, np.generic):
-        data = np.asarray(data)
+    if type(data) is not np.ndarray:
+        data = settled(op, data, given)
     return data if op.layout is None else op.layout(data, given)
+
+
+def settled(op: Op, data: Any, operands: Any) -> Any:
+    """A result that is none of NumPy's arrays: NumPy's scalars become arrays, and one without elements is
+    refused where an operand has some. (Only here are devices compared: ordinary results never come by.)"""
+    if isinstance(data, np.generic):
+        return np.asarray(data)
+    if is_meta(data):
+        _one_device(op, operands)
+    return data
+
+
+def _one_device(op: Op, operands: Any) -> None:
+    """Refuse operands with elements beside those without. Indices may be in main memory, as for a GPU."""
+    derivable = op.vjp is not None and not op.variadic
+    one_device(
+        [a for i, a in enumerate(operands) if not derivable or op.has_rule(i) or not _is_index(a)]
+    )
+
+
+def _is_index(array: Any) -> bool:
+    return type(array) is np.ndarray and array.dtype.kind in "iu"
 
 
 def _in_half(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any) -> Any:
@@ -83,6 +107,16 @@ def _cast(arrays: list[Any], kind: Any) -> list[Any]:
         if hasattr(a, "__array_ufunc__") and a.dtype != kind
         else a
         for a in arrays
+    ]
+
+
+def _rounded(arrays: list[Any], half: Any, exact_second: bool) -> list[Any]:
+    """Promotion to half precision rounds, though the arithmetic after it is that of float32."""
+    return [
+        a
+        if getattr(a, "dtype", half) == half or (exact_second and i == 1 and not a.ndim)
+        else np.astype(a, half)
+        for i, a in enumerate(arrays)
     ]
 
 
@@ -136,6 +170,8 @@ def wrap_several(
 ) -> tuple[Tensor, ...]:
     """The same for several results."""
     outs = tuple([make(d) for d in data])
+    if outs and is_meta(outs[0]._data):
+        _one_device(op, [x._data if isinstance(x, Tensor) else x for x in inputs])
     if node is not None and op.saves_output and node.saved[-1] is not None:
         kept = op.kept_outputs
         for out in outs[1:]:

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays.batching.levels import levels_of
 from .._arrays.formats import contiguous_format
 from .._arrays.strided import is_dense
-from .._tensor.tensor import Tensor, make
+from .._tensor.tensor import OWN_DTYPE, Tensor, make
 from .effects import call_hook
 from .hooks import call_tensor_hooks
 from .modes import modes
@@ -139,6 +139,8 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
             result = call_hook(hook, (as_grad_tensor(grad),))
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
+    if leaf._grad_dtype is not OWN_DTYPE and grad is not None:
+        grad = _in_dtype_asked_for(leaf, grad, lifted)
     taken = leaf._grad is None and not lifted and type(grad) is _ndarray and is_dense(grad)
     _add_to_grad(leaf, grad, lifted)
     if taken:  # as where PyTorch takes an array over: hooks see the memory that is now the leaf's
@@ -150,6 +152,16 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
             call_hook(hook, (), (as_grad_tensor(grad),))
+
+
+def _in_dtype_asked_for(leaf: Tensor, grad: Any, lifted: bool) -> Any:
+    """A gradient in the leaf's `grad_dtype`; with None, in that of the gradient it is added to."""
+    wanted = leaf._grad_dtype
+    if leaf._grad is not None:
+        wanted = leaf._grad.dtype
+    if wanted is None:
+        return grad
+    return grad.to(wanted) if lifted else np.astype(np.asarray(grad), wanted.numpy)
 
 
 def _keeps(leaf: Tensor, grad: Any) -> bool:
@@ -172,9 +184,9 @@ def sum_of(a: Any, b: Any) -> Any:
     return modes.quietly(np.add, a, b)
 
 
-def _room_for_gradient(data: Any) -> Any:
+def _room_for_gradient(data: Any, dtype: Any) -> Any:
     """The gradient of a leaf lies in memory as the leaf does, or in C order if the leaf has gaps."""
-    return np.empty_like(data, order="K" if is_dense(data) else "C")
+    return np.empty_like(data, dtype, order="K" if is_dense(data) else "C")
 
 
 def _recorded_copy(tensor: Tensor, grad: Any, anew: bool) -> Any:
@@ -202,7 +214,7 @@ def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, anew: bool = False) ->
             if lifted:
                 tensor._grad = _recorded_copy(tensor, grad, anew)
             elif not anew and not tensor._data.flags.c_contiguous and tensor._data.size:
-                tensor._grad = make(_room_for_gradient(tensor._data))
+                tensor._grad = make(_room_for_gradient(tensor._data, grad.dtype))
                 np.copyto(tensor._grad._data, grad)
             elif type(grad) is _ndarray:
                 tensor._grad = make(grad.copy())

@@ -27,10 +27,11 @@ def run_node(node: Node, gradient: Any, lifted: bool) -> Any:
     """One step of the chain rule: gradients of a node's inputs from that of its output."""
     if not modes.anomaly:
         return _run_node(node, gradient, lifted)
-    from .anomaly import check_finite, show_forward
+    from .anomaly import check_finite, running, show_forward
 
     try:
-        grads = _run_node(node, gradient, lifted)
+        with running(node):
+            grads = _run_node(node, gradient, lifted)
         check_finite(node, grads)
     except BaseException:
         show_forward(node)
@@ -87,7 +88,7 @@ def run_rules(node: Node, g: Any) -> Any:
         if node.shape is None:
             g = _several(node, g)
         if op.opmath and _is_half(node) and not (op.takes_half and op.takes_half(g)):
-            saved = _widen(saved)
+            saved = _widen(_as_promoted(op, saved, node.dtype) if node.shape is not None else saved)
             g = _widen(g)
     return (op.rules or op.joined_rules())(node, node.edges, g, saved)
 
@@ -110,6 +111,21 @@ def _is_half(node: Node) -> bool:
     if node.shape is not None:
         return node.dtype.char in HALF_CODES
     return any(dtype.char in HALF_CODES for _, dtype in node.outputs)
+
+
+def _as_promoted(op: Any, saved: Any, half: Any) -> Any:
+    """Operands of whole numbers, rounded as promotion rounded them for the result (one byte is exact in
+    half precision, and an index, which has no rule, is no operand)."""
+    if op.variadic or op.joint:
+        return saved
+    return [
+        np.astype(x, half) if i < len(op.inputs) and op.has_rule(i) and _is_wide(x) else x
+        for i, x in enumerate(saved)
+    ]
+
+
+def _is_wide(x: Any) -> bool:
+    return bool(getattr(x, "ndim", 0) and x.dtype.kind in "iu" and x.dtype.itemsize > 1)
 
 
 def _widen(value: Any) -> Any:

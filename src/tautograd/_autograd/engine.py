@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import OWN_DTYPE, Tensor
 from .._user_code.sites import mark
 from .apply import edge_of
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks, sum_of
@@ -95,6 +95,11 @@ def walk(
             _walk_lifted(first, heap, pending, waiting, freed_at, lifted, way)
         else:
             _walk_arrays(first, heap, pending, waiting, freed_at, run)
+        if (
+            run.modes is not None
+        ):  # only in a hook or custom function can a callback have been queued
+            for callback in run.callbacks:
+                callback()
     finally:
         if run.modes is not None:
             run.leave()
@@ -143,7 +148,8 @@ def _walk_arrays(
                     grad.shape != like.shape
                     or (grad.dtype is not like.dtype and grad.dtype != like.dtype)
                 ):
-                    grad = quietly(fit, node, i, grad, like.shape, like.dtype, False)
+                    dtype = like.dtype if edge._grad_dtype is OWN_DTYPE else grad.dtype
+                    grad = quietly(fit, node, i, grad, like.shape, dtype, False)
                 left = waiting[edge] - 1
                 if left or edge in pending:
                     if grad is not None:
@@ -251,6 +257,8 @@ def _deliver_fitted(node: Any, i: int, grad: Any, pending: dict[Any, Any], lifte
     else:
         shape, dtype = edge._input_metadata_of(nr)
     data = grad._data if lifted else grad
+    if edge.is_leaf_edge and edge._grad_dtype is not OWN_DTYPE:
+        dtype = data.dtype
     if data.shape != shape or data.dtype != dtype:
         if lifted:
             grad = fit(node, i, grad, shape, dtype, True)
@@ -273,6 +281,7 @@ class Run:
     has_inputs = False
     modes: Any = None  # those in which the pass began, once it has modes of its own
     outer: Any = None  # the pass that this one is inside of
+    callbacks: Sequence[Any] = ()  # to be called when the last gradient has arrived
 
     def enter(self, create_graph: bool) -> None:
         """Before the first code of the user's (a hook, a custom function) runs, or a rule on tensors:
@@ -297,6 +306,16 @@ class Run:
 def current_run() -> Any:
     """The backward pass this thread is in, as an object to compare by identity."""
     return modes.run
+
+
+def queue_callback(callback: Any) -> None:
+    """Have `callback()` called when the backward pass that this is called in has delivered every gradient."""
+    run = modes.run
+    if run is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if not run.callbacks:
+        run.callbacks = []
+    run.callbacks.append(callback)
 
 
 def tensors_reached(run: Run, tensors: Sequence[Tensor]) -> int:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .._arrays.strided import storage_of, storage_offset_of, strided
 from .._ops.declare.record import LINEAR, Op
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, make
 from .apply import apply
 from .modes import change, modes
 from .special import follow_base, hide_tangents, set_tangent, show_tangents
@@ -133,8 +136,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{level} is not supported."
         )
     dual: Tensor = apply(dual_op, (tensor,))
-    set_tangent(dual, level, tangent)
+    set_tangent(dual, level, _in_storage_like(tensor._data, tangent))
     return dual
+
+
+def _in_storage_like(data: Any, tangent: Tensor) -> Tensor:
+    """The tangent, or a copy in as much memory as the primal looks into: views of one are views of both."""
+    own = tangent._data
+    if type(data) is not np.ndarray or type(own) is not np.ndarray or not data.size:
+        return tangent
+    memory = storage_of(data)
+    if memory.size == storage_of(own).size or not memory.dtype == own.dtype == data.dtype:
+        return tangent
+    offset = storage_offset_of(data) * data.itemsize
+    room = np.zeros(memory.size, own.dtype)
+    return make(strided(room, data.shape, data.strides, offset)).copy_(tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

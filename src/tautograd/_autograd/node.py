@@ -54,6 +54,7 @@ class Node:
     prehooks: Any = None  # run before the node, with gradients of outputs
     packed: Any = None  # saved through saved_tensors_hooks or under forward mode
     traceback: Any = None  # the forward's stack, under anomaly detection
+    induced_by: Any = None  # the node whose rule recorded this one, under anomaly detection
     accumulators: Any = None  # the `AccumulateGrad`s of its leaves, once somebody has seen them
     is_leaf_edge = False
 

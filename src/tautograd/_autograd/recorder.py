@@ -19,10 +19,11 @@ import numpy as np
 
 from .._arrays.dtypes import HALF_CODES
 from .._arrays.quiet import is_used_elsewhere, quietly_apart
+from .._ops.declare.code_holders import holder
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node
 from .._user_code.owners import internal
-from .apply import run_forward, tied, wrap_several
+from .apply import run_forward, settled, tied, wrap_several
 from .modes import modes, shared
 from .node import next_sequence, node_type
 from .recorder_text import text_of
@@ -57,6 +58,7 @@ _NAMES: dict[str, Any] = {
     "next_sequence": next_sequence,
     "quietly_apart": quietly_apart,
     "run_forward": run_forward,
+    "settled": settled,
     "shared": shared,
     "tied": tied,
     "wrap_several": wrap_several,
@@ -73,7 +75,7 @@ def write(op: Op, function: Any, kind: str) -> None:
         function.__defaults__ = NO_PARAMETERS, None
     code = _compiled(text_of(op, kind))
     name = op.name if kind in ("apply", "record") else function.__name__
-    function.__code__ = code.replace(co_name=name, co_qualname=name)
+    holder(function).__code__ = code.replace(co_name=name, co_qualname=name)
 
 
 def _compiled(text: str) -> CodeType:

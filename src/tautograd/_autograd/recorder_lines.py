@@ -120,11 +120,9 @@ class Body:
             if layout is not None:
                 self.add(laid_out)
             return
+        settled = f"asarray(data) if isinstance(data, generic) else settled(op, data, {operands})"
         if layout is None:
-            self.add(
-                "if type(data) is not ndarray and isinstance(data, generic):",
-                "data = asarray(data)",
-            )
+            self.add("if type(data) is not ndarray:", f"data = {settled}")
             return
         flat = "data.ndim > 1"
         if layout is as_iterated and isinstance(self.op.forward, np.ufunc):  # of rows it makes rows
@@ -137,7 +135,7 @@ class Body:
             flat += f" and not ({' and '.join(rows)})"
         self.add("if type(data) is ndarray:", f"if {flat}:\n    {laid_out}")
         self.add("elif isinstance(data, generic):", "data = asarray(data)")
-        self.add("elif data.ndim > 1:", laid_out)
+        self.add("else:", f"data = {settled}\nif data.ndim > 1:\n    {laid_out}")
 
     # --- from data to tensors ---------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._arrays.dtypes import dtype
 from .._ops.declare.guarding import explain, marked
-from .._tensor.tensor import Tensor, current_node, make
+from .._ops.declare.out_rules import cpp_name
+from .._tensor.tensor import OWN_DTYPE, Tensor, current_node, make
 from .api import backward, ones_like_root
 from .effects import put_off_no_longer
 from .engine import walk
@@ -130,12 +132,15 @@ def _set_grad(self: Tensor, value: Any) -> None:
         )
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value._data.dtype != self._data.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
-            f"grad_dtype '{self.dtype}'. The gradient must match the tensor's grad_dtype (defaults "
-            "to the tensor's dtype)."
-        )
+    if value._data.dtype != self._data.dtype or self._grad_dtype is not OWN_DTYPE:
+        wanted = self.dtype if self._grad_dtype is OWN_DTYPE else self._grad_dtype
+        if wanted is not None and value.dtype is not wanted:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{_spoken(value.dtype)}' to a tensor with "
+                f"grad_dtype '{_spoken(wanted)}'. The gradient must match the tensor's grad_dtype "
+                "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+                "specific dtype, or None to allow any dtype."
+            )
     if value._data.shape != self._data.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
@@ -149,6 +154,34 @@ def _set_grad(self: Tensor, value: Any) -> None:
             "the same device"
         )
     self._grad = value
+
+
+def _spoken(kind: dtype) -> str:
+    return cpp_name(kind).removeprefix("c10::")
+
+
+def _get_grad_dtype(self: Tensor) -> Any:
+    """The dtype that gradients of this leaf have: its own unless set; None for any."""
+    if self._node is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype if self._grad_dtype is OWN_DTYPE else self._grad_dtype
+
+
+def _set_grad_dtype(self: Tensor, value: Any) -> None:
+    if self._node is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if value is not None and not isinstance(value, dtype):
+        raise RuntimeError(
+            f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+        )
+    if value is not None and self._grad is not None and self._grad.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{_spoken(value)}' because there is already a gradient with dtype "
+            f"'{_spoken(self._grad.dtype)}'. Please clear the gradient (.grad = None) before changing "
+            "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype."
+        )
+    self._grad_dtype = value
+    self._watched = True  # its gradients take the way of those that are looked at
 
 
 def _del_grad(self: Tensor) -> None:
@@ -198,12 +231,14 @@ def install() -> None:
     """Give Tensor its autograd methods."""
     cls: Any = Tensor
     cls.backward = tensor_backward
+    tensor_backward.__name__ = "backward"  # as which it is noted, and shown to subclasses
     cls.detach, cls.detach_ = detach, detach_
     cls.requires_grad_ = requires_grad_
     cls.register_hook = register_hook
     cls.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
     cls.retain_grad = retain_grad
     cls.grad = property(_get_grad, _set_grad, _del_grad)
+    cls.grad_dtype = property(_get_grad_dtype, _set_grad_dtype)
     cls.data = property(_get_data, _set_data)
     cls._is_view = _is_view
     cls._backward_hooks = property(_backward_hooks, _set_backward_hooks)

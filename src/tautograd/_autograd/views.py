@@ -100,7 +100,9 @@ def check_writable(tensor: Tensor, *others: Any) -> None:
     wanted = _wants_gradient(tensor)
     if wanted or any(_wants_gradient(x) for x in others):
         check_view_creation(tensor)
-        if wanted and base._node is None and base._requires_grad:
+        # Of a leaf, or a view of what wants no gradient that was itself made a leaf.
+        whose = base if base._requires_grad else tensor
+        if wanted and whose._node is None and whose._requires_grad:
             raise RuntimeError(VIEW_OF_LEAF)
 
 

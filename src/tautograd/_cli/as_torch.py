@@ -23,7 +23,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tautograd._names.resolve import PRIVATE_AND_KNOWN
+from tautograd._names.resolve import is_own_affair
 from tautograd._nearest import missing_name
 from tautograd.torch_version import TorchVersion
 
@@ -31,8 +31,8 @@ from .twin_module import twin_of
 
 _FOREIGN, _OWN = "torch", "tautograd"
 _STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
-# A module of another package that reads files into PyTorch's tensors, and the one that does here.
-_SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
+# Modules of other packages that are made of PyTorch, and those that do the same here.
+_OF_OTHERS = {"safetensors.torch": "tautograd.safetensors", "functorch": "tautograd._functorch"}
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
 _alias_of: dict[str, str] = {}
@@ -81,8 +81,8 @@ class _AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == _SAFETENSORS[0]:
-            module = importlib.import_module(_SAFETENSORS[1])
+        if fullname in _OF_OTHERS:
+            module = importlib.import_module(_OF_OTHERS[fullname])
         elif fullname != _FOREIGN and not fullname.startswith(f"{_FOREIGN}."):
             return None
         else:
@@ -129,7 +129,7 @@ def _own_module(foreign_name: str) -> ModuleType:
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
     # A private module of tautograd has nothing to do with PyTorch's of the same name.
-    if not last.startswith("_") or last in PRIVATE_AND_KNOWN:
+    if not is_own_affair(parent_name, last):
         if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
             return importlib.import_module(own_name)
         attribute = getattr(parent, last, None)

@@ -6,7 +6,18 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import doctor, evidence, lab, launch, replay, run, summary, verify, view
+from tautograd._cli import (
+    doctor,
+    evidence,
+    lab,
+    launch,
+    replay,
+    run,
+    simulate,
+    summary,
+    verify,
+    view,
+)
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to: 1 is for findings alone.
@@ -32,6 +43,7 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("run", run.SUMMARY, run.EXAMPLE, run.configure, run.execute),
     Command("launch", launch.SUMMARY, launch.EXAMPLE, launch.configure, launch.execute),
+    Command("simulate", simulate.SUMMARY, simulate.EXAMPLE, simulate.configure, simulate.execute),
     Command("doctor", doctor.SUMMARY, doctor.EXAMPLE, doctor.configure, doctor.execute),
     Command("verify", verify.SUMMARY, verify.EXAMPLE, verify.configure, verify.execute),
     Command("replay", replay.SUMMARY, replay.EXAMPLE, replay.configure, replay.execute),

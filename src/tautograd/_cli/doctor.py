@@ -13,6 +13,7 @@ from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.progress import Saying
 from tautograd._cli.script_options import add_script, positive, require_script
+from tautograd._cli.sending import Sending, check_trackers
 from tautograd._cli.watched import process_kept, run_watched, stdout_kept_for
 from tautograd._files.destinations import PAGE, SARIF
 from tautograd._files.terminal import say, warn
@@ -27,6 +28,7 @@ examples:
   taut doctor train.py --epochs 3            on the engine that the script imports
   taut doctor --steps 50 train.py            stops after 50 optimizer steps
   taut doctor --html page.html train.py      findings and the history of every parameter
+  taut doctor --live train.py                the same while it trains, as a page on this machine
   taut doctor --json broken.py > was.json    then, with the mended one beside it on one page:
   taut doctor --html page.html --beside was.json mended.py
   taut doctor --diff train.py                changes that mend it, tried before they are shown
@@ -70,7 +72,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let --sarif and --html replace files that tautograd did not make",
     )
+    add("--live", action="store_true", help="serve the page on this machine while the script runs")
     add("--tensorboard", metavar="DIR", help="write the history as event files for TensorBoard")
+    add(
+        "--wandb",
+        metavar="PROJECT",
+        help="send the history to Weights & Biases, as a run of its own",
+    )
+    add("--mlflow", metavar="EXPERIMENT", help="the same for MLflow")
     add("--diff", action="store_true", help="show changes that mend the findings, each tried aside")
     add("--fix", action="store_true", help="write them into the script's files")
     add(
@@ -115,8 +124,9 @@ def execute(namespace: argparse.Namespace) -> int:
     root = os.getcwd()  # the script may go elsewhere
     output = _Output(namespace, root)
     fixing = _fixing(namespace, root)
+    live = _live(namespace, doctor, root)
     try:
-        with process_kept(), stdout_kept_for(namespace.json):
+        with live, process_kept(), stdout_kept_for(namespace.json):
             ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
@@ -126,6 +136,15 @@ def execute(namespace: argparse.Namespace) -> int:
     if not is_told:
         return _COULD_NOT_RUN
     return _FINE if doctor.ok or (is_mended and namespace.fix) else _FOUND
+
+
+def _live(namespace: argparse.Namespace, doctor: Doctor, root: str) -> Any:
+    """The page of the run, served while it goes on, if that is asked for."""
+    if not namespace.live:
+        return contextlib.nullcontext()
+    from tautograd._cli.doctor_live import serving
+
+    return serving(doctor, root)
 
 
 def _fixing(namespace: argparse.Namespace, root: str) -> Any:
@@ -204,6 +223,7 @@ def _check_paths(namespace: argparse.Namespace) -> None:
         from tautograd._doctor.report.events_file import check_folder
 
         check_folder(namespace.tensorboard)
+    check_trackers(namespace)
 
 
 class _Output:
@@ -224,6 +244,7 @@ class _Output:
         self._write_events, self._wants_colour = write_events, wants_colour
         self._wanted = namespace
         self._root = root
+        self._send = Sending(namespace)
         # The script may go elsewhere.
         self._sarif, self._html, self._events = (
             os.path.abspath(path) if path is not None else ""
@@ -279,6 +300,7 @@ class _Output:
             with delivery.part("writing event files"):
                 self._write_events(report, self._events, root)
                 delivery.written.append(os.path.relpath(self._events, root))
+        self._send(report, delivery, root)
 
 
 def _say_findings(doctor: Doctor) -> None:

@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 _FINE, _FOUND, _FAILED = 0, 1, 3
 
 
-def _engine(namespace: argparse.Namespace) -> str:
-    """Which engine the script imports: PyTorch, unless its text says tautograd."""
+def engine_of(namespace: argparse.Namespace) -> str:
+    """Which engine the script imports: PyTorch, unless its text says tautograd, and tautograd alone."""
     if namespace.as_torch:
         return "as-torch"
     path: str | None = namespace.target[0]
     if namespace.is_module:
-        spec = importlib.util.find_spec(namespace.target[0])
+        try:
+            spec = importlib.util.find_spec(namespace.target[0])
+        except (ImportError, ValueError) as reason:  # of a package around it, or of the name itself
+            namespace.parser.error(f"no module named '{namespace.target[0]}': {reason}")
         path = spec.origin if spec is not None else None
     try:
         text = Path(path or "").read_text(errors="replace")
     except OSError as reason:
         namespace.parser.error(f"cannot read '{path}': {reason.strerror}")
-    return "tautograd" if re.search(r"^\s*(import|from)\s+tautograd", text, re.M) else "torch"
+    imported = set(re.findall(r"^\s*(?:import|from)\s+(torch|tautograd)\b", text, re.M))
+    return "tautograd" if imported == {"tautograd"} else "torch"
 
 
 def execute(namespace: argparse.Namespace) -> int:
@@ -39,7 +43,7 @@ def execute(namespace: argparse.Namespace) -> int:
     from tautograd._doctor.ranks.compare import compare, read
     from tautograd.distributed._launcher import Options, launch
 
-    engine = _engine(namespace)
+    engine = engine_of(namespace)
     with tempfile.TemporaryDirectory(prefix="taut-ranks-") as folder:
         module = ["-m"] if namespace.is_module else []
         me = [sys.executable, "-m", "tautograd._cli.watched_rank", folder, engine]

@@ -68,9 +68,10 @@ class Fixing:
             say_on(f"{code}: no change; it does not show in the first {control.steps} steps")
         for finding in missing:
             say_on(f"{finding.code} {finding.name}: no change that holds was found")
+        change = "mended in" if self._wanted.fix else "a change of"
         for fix in fixes:
             say_on(
-                f"{fix.finding.code} {fix.finding.name}: mended in {self._name(fix.file)}; tried aside, the "
+                f"{fix.finding.code} {fix.finding.name}: {change} {self._name(fix.file)}; tried aside, the "
                 "finding is gone and no other came"
             )
         whole = [_joined(fixes, file) for file in dict.fromkeys(fix.file for fix in fixes)]

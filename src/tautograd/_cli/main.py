@@ -64,18 +64,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         parser.error(f"no command '{first}'{hint}")
 
+    if any("\0" in argument for argument in arguments):  # no file and no process can be given it
+        parser.error("an argument has a null character in it")
     namespace, unknown = parser.parse_known_args(arguments)
     if unknown:
         getattr(namespace, "parser", parser).error(f"unknown option {unknown[0]}")
     if namespace.command is None:
         parser.error(f"which command? (there is: {', '.join(names)})")
+    namespace.arguments = arguments[arguments.index(namespace.command) + 1 :]
     try:
         status: int = namespace.execute(namespace)
     except BrokenPipeError:  # whoever read the output has seen enough: `taut … | head`
         deafen()
         return 0
     except Exception as error:
-        if namespace.command == "run":  # the script's own
+        if namespace.command == "run" and not namespace.check:  # the script's own
             raise
         if isinstance(error, OSError) and error.filename is None:  # of what was printed
             return _not_printed(error)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tautograd._cli import as_torch
+from tautograd._cli import as_torch, verify_watch
 from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
@@ -30,6 +30,7 @@ examples:
   taut verify pkg.mod:fn --inputs x=3x4,mask=3:bool        inputs by keyword
   taut verify pkg.mod:fn --inputs-from pkg.data:make_inputs --evidence fn.json
   taut verify --engine tautograd model.py:Net --inputs 2x3 'import torch' in it means tautograd
+  taut verify net.py:Net --inputs 8x3 --ranks 4            wrapped, on four ranks as on one
   taut verify pkg.mod                                      all of a module whose inputs are known
 
 Inputs are known without an option when 'fn_inputs' stands beside 'fn' (a function that returns them,
@@ -38,6 +39,17 @@ def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all,
 2 that could not be found out, or what was asked for could not be written."""
 
 _FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
+
+
+def _seconds(text: str) -> float:
+    """A time above 0."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return seconds
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +69,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="build the module's class with these, as in a call: n=4,bias=False",
     )
     parser.add_argument(
-        "--seconds", type=float, metavar="N", help="stop comparing after so long; say what was left"
+        "--seconds",
+        type=_seconds,
+        metavar="N",
+        help="stop comparing after so long; say what was left",
     )
     parser.add_argument(
         "--mode",
@@ -91,6 +106,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--try-inputs", action="store_true", help="also try boundary, empty and invalid inputs"
     )
     parser.add_argument(
+        "--ranks",
+        type=int,
+        metavar="N",
+        help="also: the gradient of the wrapped model on N ranks is the gradient on one",
+    )
+    parser.add_argument(
+        "--wrap",
+        metavar="pkg.mod:fn",
+        help="what wraps the model on each rank (default: DistributedDataParallel)",
+    )
+    parser.add_argument(
         "--evidence",
         metavar="FILE",
         help="write evidence (several targets: a folder, one file each)",
@@ -108,6 +134,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="add a summary in Markdown to it (default: where GitHub Actions wants it)",
     )
     parser.add_argument("--badge", metavar="FILE", help="write a badge for shields.io")
+    verify_watch.configure(parser)
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
     parser.add_argument(
         "--force", action="store_true", help="overwrite these files if they are there"
@@ -121,6 +148,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(namespace: argparse.Namespace) -> int:
     """Verify what the command line names."""
     parser: argparse.ArgumentParser = namespace.parser
+    verify_watch.check(namespace)
+    if verify_watch.stays(namespace):
+        namespace.root = os.getcwd()
+        return verify_watch.go_on(namespace, namespace.arguments)
     if namespace.engine == "tautograd":
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
@@ -192,8 +223,13 @@ def _is_alone(namespace: argparse.Namespace) -> bool:
 
 def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     """Before any work: files that could not be written afterwards."""
+    from tautograd._cli.verify_proof import check_summary
     from tautograd._evidence.files import may_write
 
+    if namespace.ranks is not None and namespace.ranks < 2:
+        namespace.parser.error(f"--ranks: {namespace.ranks} is below 2")
+    if namespace.wrap is not None and namespace.ranks is None:
+        namespace.parser.error("--wrap: on how many ranks? (--ranks N)")
     if namespace.sign is not None and namespace.evidence is None:
         namespace.parser.error("--sign: there is nothing to sign; say where: --evidence FILE")
     if namespace.sign is not None and not os.path.isfile(namespace.sign):
@@ -202,6 +238,10 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
         namespace.summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
         if not namespace.summary:
             namespace.parser.error("--summary: name a file; GitHub Actions has not said one")
+    elif namespace.summary is not None:
+        check_summary(namespace.summary, force=namespace.force)
+    if namespace.badge is not None:
+        destinations.check(namespace.badge, destinations.BADGE, force=namespace.force)
     if namespace.evidence is not None:
         if not _is_alone(namespace):
             os.makedirs(namespace.evidence, exist_ok=True)
@@ -209,6 +249,10 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
             path = _evidence_path(namespace, target)
             destinations.check(path, destinations.EVIDENCE, force=True)
             may_write(path, overwrite=namespace.force)
+            if namespace.sign is not None:
+                destinations.check(f"{path}.sig", destinations.SIGNATURE)
+            if namespace.badge is not None:
+                destinations.check_apart(path, namespace.badge)
     if namespace.html is not None:
         destinations.check(namespace.html, destinations.PAGE, force=True)
         may_write(namespace.html, overwrite=namespace.force)
@@ -248,7 +292,9 @@ def _job(namespace: argparse.Namespace, target: str) -> Job:
         checkpoint=namespace.checkpoint,
         init=namespace.init,
         settings=settings,
-        for_evidence=namespace.evidence is not None,
+        ranks=namespace.ranks,
+        wrap=namespace.wrap,
+        for_evidence=namespace.evidence is not None or namespace.watch,
     )
 
 
@@ -264,6 +310,11 @@ def _verify(
     job = _job(namespace, target)
     try:
         prepared = prepare(job)
+        if namespace.watch:
+            mark, files = verify_watch.fingerprint(job, prepared), verify_watch.files_of(prepared)
+            known = verify_watch.recalled(namespace, target, mark)
+            if known is not None and _has_evidence(namespace, target, known):
+                return known
         report = run(job, prepared, progress=progress)
     except NoInputs:
         if alone:
@@ -282,6 +333,8 @@ def _verify(
     finally:
         progress.clear()
     result = Result(target, report.verdict, report)
+    if namespace.watch:
+        verify_watch.remember(namespace, result, mark, files)
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
         try:
@@ -295,6 +348,14 @@ def _verify(
         except (OSError, EvidenceError) as reason:  # the report is there all the same
             result.unsaved = f"'{path}': {destinations.reason(reason)}"
     return result
+
+
+def _has_evidence(namespace: argparse.Namespace, target: str, known: Result) -> bool:
+    """Whether evidence that was asked for is there from before."""
+    if namespace.evidence is None:
+        return True
+    known.evidence = _evidence_path(namespace, target)
+    return os.path.isfile(os.path.join(namespace.root, known.evidence))
 
 
 def why_not(target: str, error: BaseException) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tautograd._files.atomic import replacing
+from tautograd._files import atomic, destinations
 from tautograd._files.printable import printable
 
 if TYPE_CHECKING:
@@ -30,10 +30,22 @@ def sign(path: str, key: str) -> str:
     if tool is None:
         raise OSError("--sign: ssh-keygen is not installed")
     signature = f"{path}.sig"
+    destinations.check(signature, destinations.SIGNATURE)
     if os.path.lexists(signature):  # of the file that was there before
         os.remove(signature)
     done = subprocess.run(
-        [tool, "-Y", "sign", "-q", "-f", key, "-n", NAMESPACE, path],
+        # A path is never taken for an option: it is a whole one.
+        [
+            tool,
+            "-Y",
+            "sign",
+            "-q",
+            "-f",
+            os.path.abspath(key),
+            "-n",
+            NAMESPACE,
+            os.path.abspath(path),
+        ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -49,7 +61,7 @@ def summary(results: Sequence[Result]) -> str:
     """The results as Markdown, for the page of a run on GitHub."""
     lines = ["### Gradients", "", "| target | verdict | where |", "| --- | --- | --- |"]
     lines += [
-        f"| {_cell(result.target)} | {result.status} | {_cell(_where(result))} |"
+        f"| {_cell(result.target)} | {result.verdict} | {_cell(where(result))} |"
         for result in results
     ]
     for result in results:
@@ -58,10 +70,11 @@ def summary(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _where(result: Result) -> str:
+def where(result: Result) -> str:
+    """Where a gradient goes wrong, or why that could not be found out; empty if it is right."""
     report: Any = result.report
     if report is None:
-        return result.error
+        return result.where or result.error
     for found, name in ((report.suspects, "operation"), (report.cuts, "how")):
         if found:
             site = found[0].site
@@ -92,22 +105,25 @@ def badge(results: Sequence[Result]) -> str:
 
 def write_badge(path: str, results: Sequence[Result], *, force: bool) -> None:
     """Write the badge, over an earlier one or nothing; over anything else only by force."""
-    if os.path.lexists(path) and not force and not _is_badge(path):
-        raise FileExistsError(f"'{path}' is there already and is no badge; --force overwrites it")
-    with replacing(path) as file:
-        file.write(badge(results).encode())
+    destinations.write(path, badge(results), destinations.BADGE, force=force)
 
 
-def _is_badge(path: str) -> bool:
-    try:
-        with open(path, encoding="utf-8") as file:
-            held = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(held, dict) and held.get("label") == _LABEL and "schemaVersion" in held
+def check_summary(path: str, *, force: bool) -> None:
+    """Raise `Refused` if a summary is not to be added to this file: it is somebody's, and no Markdown."""
+    if (
+        atomic.is_plain_or_new(path)
+        and not path.lower().endswith((".md", ".markdown"))
+        and not force
+    ):
+        raise destinations.Refused(
+            f"cannot add a summary to '{path}': the name of Markdown ends in .md; --force adds it all the same"
+        )
 
 
 def add_summary(path: str, results: Sequence[Result]) -> None:
-    """Add the summary to a file, as GitHub wants it."""
-    with open(path, "a", encoding="utf-8") as file:
+    """Add the summary to a file, as GitHub wants it; a pipe that nobody reads is an error."""
+    handle = os.open(
+        path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666
+    )
+    with open(handle, "a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(summary(results))

@@ -24,6 +24,17 @@ class Result:
     evidence: str | None = None
     unsaved: str = ""
     """Which evidence could not be written, and why."""
+    since: str = ""
+    """When it was verified, where nothing has changed since and it was not verified again."""
+    where: str = ""
+    """Where it went wrong then."""
+    text: str = ""
+    """The report of then, where it did."""
+
+    @property
+    def verdict(self) -> str:
+        """The status, and whether it is an earlier one."""
+        return f"{self.status}, unchanged" if self.since else self.status
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -31,6 +42,7 @@ class Result:
             "status": self.status,
             "error": self.error or None,
             "evidence": self.evidence,
+            "unchanged_since": self.since or None,
             "report": None if self.report is None else self.report.to_dict(),
         }
 
@@ -85,6 +97,14 @@ def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool)
     if namespace.quiet:
         return
     colour = wants_colour()
+    for result in results:
+        if result.since and result.text:
+            say(f"{printable(result.text, lines=True)}\n")
+    if alone and results[0].since:
+        say(
+            f"{printable(results[0].target)}: {results[0].status}, unchanged since {results[0].since}"
+        )
+        return
     if alone:
         say(as_text(results[0].report, colour=colour))
         if results[0].evidence is not None:
@@ -100,14 +120,14 @@ def _summary(results: list[Result], paint: Any) -> None:
     from tautograd._report.tables import text_table
     from tautograd._report.wording import tallied
 
-    rows = [[printable(result.target), _worst(result), result.status] for result in results]
+    rows = [[printable(result.target), _worst(result), result.verdict] for result in results]
     header, *lines = text_table(["target", "worst gap of its tolerance", "verdict"], rows).split(
         "\n"
     )
     say(paint(header, "quiet"))
     for result, line in zip(results, lines, strict=True):
         kind = {"correct": "good", "no inputs": "quiet"}.get(result.status, "bad")
-        say(line.removesuffix(result.status) + paint(result.status, kind))
+        say(line.removesuffix(result.verdict) + paint(result.verdict, kind))
         if result.error and result.status == "could not run":
             say(f"  {printable(result.error, lines=True)}")
     without = next((r.target for r in results if r.status == "no inputs"), None)

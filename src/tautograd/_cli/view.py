@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tautograd._cli import as_torch, runner
+from tautograd._cli.catching import Catch, Seen
 from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
+from tautograd._cli.sending import TRACKERS, Sending, check_trackers
 from tautograd._cli.watched import process_kept, run_target, run_watched, stdout_kept_for
 from tautograd._files.terminal import Lines, say
 
@@ -29,6 +30,7 @@ examples:
   taut view -o gpt.html --as-torch gpt.py    'import torch' means tautograd
   taut view --json script.py > graph.json    nodes, edges, values and gradients
   taut view --svg graph.svg script.py        a picture; --png and --gif need Chromium, --dot nothing
+  taut view --live train.py                  a local page: change a leaf, and the script runs again
   taut view --no-source -o out.html s.py     a page without files and lines, to be sent around
   taut view --run --steps 100 train.py       a page of the run, train.run.html: loss, norms, findings
 
@@ -44,10 +46,6 @@ PICTURES = {
     "gif": "write backward, step by step, as a moving picture; Chromium draws it",
     "dot": "write the graph for Graphviz",
 }
-
-
-class Seen(BaseException):
-    """Raised in the script once the backward pass that was asked for has run."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,11 +74,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write full paths into the page, so that a click on a line opens it in an editor here",
     )
+    add(
+        "--live",
+        action="store_true",
+        help="serve the page on this machine; a changed leaf runs the script again (Ctrl-C ends it)",
+    )
+    add("--leaves", metavar="FILE", help=argparse.SUPPRESS)  # for --live: what can be changed
+    add("--set", dest="changes", action="append", default=[], help=argparse.SUPPRESS)
     add("--run", action="store_true", help="a page of the whole run, with the doctor watching")
     add("--steps", type=positive, metavar="N", help="with --run: stop after N optimizer steps")
     add(
         "--tensorboard", metavar="DIR", help="with --run: write event files for TensorBoard as well"
     )
+    add("--wandb", metavar="PROJECT", help="with --run: send the history to Weights & Biases")
+    add("--mlflow", metavar="EXPERIMENT", help="with --run: the same for MLflow")
     add_script(parser)
 
 
@@ -89,9 +96,15 @@ def execute(namespace: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = namespace.parser
     require_script(namespace)
     if not namespace.run:
-        for option in ("steps", "tensorboard"):
+        for option in ("steps", "tensorboard", *TRACKERS):
             if getattr(namespace, option) is not None:
                 parser.error(f"--{option} is for --run")
+    if namespace.live:
+        from tautograd._cli.view_live import serve
+
+        if namespace.run or namespace.json or namespace.output is not None:
+            parser.error("--live serves a page: not with --run, --json or -o")
+        return serve(namespace)
     path = namespace.output
     pictures = {kind: p for kind in PICTURES if (p := getattr(namespace, kind)) is not None}
     if namespace.run and pictures:
@@ -109,6 +122,7 @@ def execute(namespace: argparse.Namespace) -> int:
             from tautograd._doctor.report.events_file import check_folder
 
             check_folder(namespace.tensorboard)
+        check_trackers(namespace)
     except (OSError, RuntimeError) as reason:  # or there is nothing to write event files with
         parser.error(f"{'-o: ' if namespace.output is not None else ''}{reason}")
     if namespace.as_torch:
@@ -119,6 +133,19 @@ def execute(namespace: argparse.Namespace) -> int:
         return _run(namespace, page) if namespace.run else _graph(namespace, page, pictures)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
+
+
+def changes_of(namespace: argparse.Namespace) -> dict[int, dict[int, float]]:
+    """`--set 3.0=2.5`: the leaf that is used fourth gets 2.5 as its first entry."""
+    found: dict[int, dict[int, float]] = {}
+    for text in namespace.changes:
+        place, _, value = text.partition("=")
+        leaf, _, entry = place.partition(".")
+        try:
+            found.setdefault(int(leaf), {})[int(entry)] = float(value)
+        except ValueError:
+            namespace.parser.error(f"--set: '{text}' is not LEAF.ENTRY=VALUE")
+    return found
 
 
 def _check_pictures(pictures: dict[str, str], *, force: bool) -> None:
@@ -157,7 +184,7 @@ def _write_pictures(
 def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str, str]) -> int:
     import tautograd._view.page.page  # noqa: F401  (before the script runs: see doctor.py)
 
-    catch = _Catch(namespace.step - 1)
+    catch = Catch(namespace.step - 1, changes_of(namespace))
     here = os.getcwd()
     try:
         catch.see(sys.modules["tautograd"])
@@ -172,11 +199,20 @@ def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str,
     view = catch.view
     if view is None:
         ending.pass_on()
+        from tautograd._report.wording import counted
+
         count = catch.passes
-        ran = "no backward() ran" if not count else f"it ran backward() {count} times only"
+        ran = (
+            "no backward() ran" if not count else f"it ran backward() {counted(count, 'time')} only"
+        )
         say_on(f"taut view: nothing to draw: {ran}")
         return _COULD_NOT_RUN
     delivery = Delivery(here)
+    if namespace.leaves is not None:
+        from tautograd._cli.view_live import leaves_of
+
+        with delivery.part("writing leaves"), open(namespace.leaves, "x", encoding="utf-8") as file:
+            json.dump(leaves_of(view.graph), file)  # into a new file only
     if namespace.json:
         with delivery.part("printing JSON"):
             say(json.dumps(view.to_dict(), allow_nan=False))
@@ -227,45 +263,6 @@ def _go_back(folder: str) -> None:
         os.chdir(os.sep)
 
 
-class _Catch:
-    """Waits for the backward pass that was asked for, on whichever engine it runs."""
-
-    def __init__(self, skipped: int) -> None:
-        from tautograd._view.view import View, finished
-
-        def made(collector: Any, flow: Any) -> View:
-            return View(finished(collector, flow))
-
-        self._made = made
-        self.skipped = skipped
-        self.view: View | None = None
-        self._watching: dict[str, Any] = {}
-
-    @property
-    def passes(self) -> int:
-        return sum(one.passes for one in self._watching.values())
-
-    def see(self, engine: ModuleType) -> None:
-        from tautograd._view.record.backward_watch import Watching
-
-        if engine.__name__ not in self._watching:
-            made = Watching(engine, self._caught)
-            made.skipped = self.skipped
-            self._watching[engine.__name__] = made
-            made.start()
-
-    def stop(self) -> None:
-        for one in reversed(list(self._watching.values())):
-            one.stop()
-
-    def _caught(self, collector: Any, flow: Any) -> None:
-        if self.view is None:
-            self.view = self._made(collector, flow)
-            for one in self._watching.values():
-                one.is_resting = True
-            raise Seen
-
-
 def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     """The doctor's page of the whole run."""
     from tautograd._doctor.doctor import Doctor
@@ -276,6 +273,7 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     events = os.path.abspath(namespace.tensorboard or "")
     doctor = Doctor(steps=namespace.steps, engines=())
     here = os.getcwd()
+    send = Sending(namespace)
     with process_kept(), stdout_kept_for(namespace.json):
         ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     _go_back(here)
@@ -285,12 +283,16 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
         with delivery.part("printing JSON"):
             say(as_json(report), end="")
     _write_page(namespace, page, lambda: as_page(report, here, "taut view --run"), delivery)
+    told = len(delivery.written)
     if namespace.tensorboard is not None:
         from tautograd._doctor.report.events_file import write_events
 
         with delivery.part("writing event files"):
             write_events(report, events, here)
             say_on(f"written: {os.path.relpath(events, here)}")
+    send(report, delivery, here)
+    for what in delivery.written[told:]:
+        say_on(f"written: {what}")
     if delivery.is_lost:
         say_on(Lines(as_text(report, root=here)))
     ending.pass_on()

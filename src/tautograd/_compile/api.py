@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from .run.compiled import Compiled
 def compile(
     model: Callable[..., Any] | None = None,
     *,
-    fallback: bool = False,
+    fallback: bool | None = None,
     fullgraph: bool = False,
     dynamic: bool | None = None,
     backend: Any = "llvm",
@@ -36,7 +37,9 @@ def compile(
     """Record a function of tensors, up to a whole training step, and replay it as one program.
 
     `compile(fn)`, or `@compile` above a function. With `fallback=True` it is split where Python asks for a
-    tensor's value, and a function that cannot be recorded runs eagerly; a warning says so once.
+    tensor's value, and a function that cannot be recorded runs eagerly; a warning says so once. That is the default
+    for a program that imports tautograd as `torch` (`taut run --as-torch`), as it is PyTorch's; with
+    `fullgraph=True` it is an error there, too.
     `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `mode` and `options` are
     PyTorch's; a record is always of the whole function and of fixed shapes. Where arguments change from call to
     call, a new form of them is recorded only out of what replays have saved, and a warning says when records do not
@@ -67,6 +70,8 @@ def compile(
     refuse_model(model)
     if disable or backend == "eager":
         return model
+    if fallback is None:
+        fallback = _stands_for_torch()
     compiled = Compiled(
         model,
         fallback=fallback and not fullgraph,
@@ -76,6 +81,12 @@ def compile(
         specialises=dynamic is False,
     )
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
+
+
+def _stands_for_torch() -> bool:
+    """Whether `import torch` means this package here, so that a program written for PyTorch runs."""
+    version = getattr(sys.modules.get("torch"), "__version__", "")
+    return str(version).endswith("+tautograd")
 
 
 def _after_fork() -> None:

@@ -12,6 +12,7 @@ from .report.findings import Finding
 from .report.folding import fold
 from .report.inline_ignores import ignored_by_comment
 from .report.report import Reporting
+from .report.rule_pages import codes_of
 from .rules import RULES
 from .rules.base import Rule
 from .state.history import History
@@ -39,8 +40,8 @@ class Doctor(Hearing, Reporting):
     def __init__(
         self,
         *,
-        select: Iterable[str] = (),
-        ignore: Iterable[str] = (),
+        select: str | Iterable[str] = (),
+        ignore: str | Iterable[str] = (),
         steps: int | None = None,
         look_at: int | None = None,
         engines: Iterable[Any] | None = None,
@@ -49,7 +50,12 @@ class Doctor(Hearing, Reporting):
         super().__init__(look_at)
         self.deep = deep
         self.say_deep: Callable[[str, float], None] = _in_silence  # what is tried, how much is done
-        self.select, self.ignore = tuple(select), tuple(ignore)
+        self.select, self.ignore = (
+            codes_of(texts.split(",") if isinstance(texts, str) else texts)
+            for texts in (select, ignore)
+        )
+        if steps is not None and steps < 1:
+            raise ValueError(f"steps: a whole number above 0 expected, got {steps}")
         self.limit = steps
         self.findings: list[Finding] = []
         self.ignored = 0  # findings that a comment or the configuration asked to ignore
@@ -164,7 +170,10 @@ def loaded_engines() -> list[Any]:
     found: list[Any] = []
     for name in ("torch", "tautograd"):
         module = sys.modules.get(name)
-        if module is not None and hasattr(module, "Tensor") and module not in found:
+        # One that stands for another (`taut run --as-torch`) has the same tensors: it is watched once.
+        if module is None or not hasattr(module, "Tensor"):
+            continue
+        if all(module.Tensor is not m.Tensor for m in found):
             if importlib.util.find_spec(f"{module.__name__}.nn") is None:
                 continue
             found.append(module)

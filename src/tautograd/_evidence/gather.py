@@ -39,7 +39,7 @@ def gather(report: Any) -> dict[str, Any]:
         "random": _random(observation, report),
         "model": _model(observation, named=report.observed is not None),
         "runtime": {
-            **runtime_of(engine),
+            **_runtime(observation),
             "as_torch": _stands_for_torch(engine),
             "seconds": observation.seconds,
             "peak_memory": peak_memory(),
@@ -53,6 +53,11 @@ def gather(report: Any) -> dict[str, Any]:
         },
         "report": {**plain(report), "assurance": _assurance(report)},
     }
+
+
+def _runtime(observation: Observation) -> dict[str, Any]:
+    found = runtime_of(observation.engine)
+    return {**found, "distributed": observation.distributed or found["distributed"]}
 
 
 def _assurance(report: Any) -> dict[str, Any]:

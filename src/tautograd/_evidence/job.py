@@ -20,11 +20,14 @@ from tautograd._evidence.as_read import imported_as_read
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.gather import computation_of
 from tautograd._evidence.observe import Observation, observe
+from tautograd._evidence.on_ranks import verify_on_ranks
 from tautograd._evidence.own_code import Own
 from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
 from tautograd._trees.nests import ANY_MAPPING as NESTS
 from tautograd._verify.subject.engines import engine_of, engines, is_module, is_tensor, name_of
+
+DEFAULT_WRAPPER = "DistributedDataParallel"
 
 
 @dataclass
@@ -43,6 +46,10 @@ class Job:
     """The arguments that a module's class is built with, as they are written in a call."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Passed on to `verify`: mode, order, probes, try_inputs."""
+    ranks: int | None = None
+    """On how many ranks the model's gradient is to be that of one."""
+    wrap: str | None = None
+    """What wraps it there, in place of `DistributedDataParallel`: 'pkg.mod:fn'."""
     for_evidence: bool = False
     stored: Callable[[Any], given.Inputs] | None = None
     """Makes the inputs that an evidence file carries, on the engine it is given."""
@@ -131,6 +138,9 @@ def run(job: Job, prepared: Prepared, *, progress: Any = None) -> Any:
     if progress is not None:
         settings["progress"] = progress
     started = time.perf_counter()
+    shared = None
+    if job.ranks is not None:  # before anything starts threads, which a fork does not take along
+        shared = verify_on_ranks(prepared, job.ranks, _wrapper(job.wrap))
     report = verify(
         prepared.subject,
         prepared.inputs.args,
@@ -139,9 +149,27 @@ def run(job: Job, prepared: Prepared, *, progress: Any = None) -> Any:
         name=settings.pop("name", None) or job.target or None,
         **settings,
     )
+    if shared is not None:
+        report.checks.append(shared.check)
+        report.settings["ranks"] = job.ranks
+        report.settings["wrap"] = job.wrap or DEFAULT_WRAPPER
+        prepared.observation.distributed = shared.topology
+        if shared.check.verdict == "wrong":
+            report.verdict = "wrong"
     prepared.observation.seconds = time.perf_counter() - started
     report.observed = prepared.observation
     return report
+
+
+def _wrapper(named: str | None) -> Callable[[Any], Any] | None:
+    """The function that wraps a model on each rank."""
+    if named is None:
+        return None
+    target = Target.parse(named)
+    if not target.name:
+        raise CannotRun(f"--wrap: '{named}' names no function; write 'pkg.mod:fn'")
+    found: Callable[[Any], Any] = find(load_module(target), target.name)
+    return found
 
 
 def seed_all(seed: int) -> None:

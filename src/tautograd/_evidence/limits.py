@@ -17,6 +17,7 @@ MOST_IN_FULL = 100_000
 """Numbers that go into a function whose whole Jacobian is compared."""
 LARGEST_INPUTS = 2**30
 """Bytes of inputs that are drawn in shapes, in double precision."""
+MOST_RANKS = 64
 _LONGEST_SHAPES = 10_000  # characters
 _LARGEST_STATE = 2**16  # bytes of a random state; the engines' own have 5 kB
 _SEEDS = range(2**64)
@@ -30,6 +31,11 @@ def check_limits(evidence: dict[str, Any]) -> None:
     probes = evidence["settings"].get("probes", 1)
     if probes > MOST_PROBES:
         raise CannotRun(f"the evidence asks for {probes:.12g} probes; {MOST_PROBES} are the most")
+    ranks = evidence["settings"].get("ranks", 1)
+    if not isinstance(ranks, int) or not 1 <= ranks <= MOST_RANKS:
+        raise CannotRun(
+            f"the evidence asks for {shown(str(ranks))} ranks; {MOST_RANKS} are the most"
+        )
     definition = evidence["data"]["definition"]
     for seed in (evidence["random"]["seed"], definition.get("seed", 0)):
         if seed not in _SEEDS:

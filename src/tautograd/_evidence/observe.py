@@ -38,6 +38,8 @@ class Observation:
     """The code, where it was looked at before the run: a file may be edited during a long one."""
     seed: int = 0
     seconds: float | None = None
+    distributed: dict[str, Any] | None = None
+    """The ranks that took part, where they were other processes."""
 
 
 def observe(

@@ -17,7 +17,7 @@ from tautograd._evidence import inputs as given
 from tautograd._evidence.causes import Comparison, compare
 from tautograd._evidence.files import Path, read
 from tautograd._evidence.gather import gather
-from tautograd._evidence.job import Job, prepare, run
+from tautograd._evidence.job import DEFAULT_WRAPPER, Job, prepare, run
 from tautograd._evidence.limits import check_arguments, check_limits, check_state
 from tautograd._evidence.own_code import Own, check_companion, own_code
 from tautograd._evidence.project_paths import own_path
@@ -93,6 +93,7 @@ def job_of(
         inputs_file=changes.inputs_file,
         checkpoint=changes.checkpoint,
         init=before["computation"].get("init"),
+        ranks=_ranks(before["settings"]),
         for_evidence=True,
         own=own,
     )
@@ -102,6 +103,17 @@ def job_of(
         _recorded_inputs(job, before)
     _recorded_model(job, before, subject)
     return job, subject
+
+
+def _ranks(settings: dict[str, Any]) -> int | None:
+    """On how many ranks the gradient was compared; what wrapped the model there is named by users alone."""
+    ranks: int | None = settings.get("ranks")
+    if ranks is not None and settings.get("wrap") != DEFAULT_WRAPPER:
+        raise CannotRun(
+            f"the evidence was made on {ranks} ranks with a wrapper of its own, {shown(settings['wrap'])}: "
+            "taut verify --ranks --wrap makes it again"
+        )
+    return ranks
 
 
 # ---- what the file may name by itself ------------------------------------------------------------

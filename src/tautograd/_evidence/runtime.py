@@ -32,9 +32,27 @@ def runtime_of(engine: Any) -> dict[str, Any]:
         "blas": blas(),
         "threads": threads(engine),
         "default_dtype": str(engine.get_default_dtype()).rpartition(".")[2],
+        "distributed": topology_of(engine),
         "installed": packages,
         "installed_sha256": sha256_of(packages),
     }
+
+
+def topology_of(engine: Any) -> dict[str, Any] | None:
+    """How many ranks there are, on how many machines and over what; None without a process group."""
+    module = sys.modules.get(f"{engine.__name__}.distributed")
+    if module is None or not module.is_available() or not module.is_initialized():
+        return None
+    size, board = module.get_world_size(), getattr(module.group.WORLD, "board", None)
+    if board is not None:
+        machines = [board.hosts.count(host) for host in dict.fromkeys(board.hosts)]
+    else:  # as the launcher said
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+        machines = [here] * (size // here) if here and size % here == 0 else [size]
+    backend = "mpi" if name_of(engine) == "tautograd" else str(module.get_backend())
+    if "nccl" in str(module.get_backend()):
+        backend = str(module.get_backend())
+    return {"world_size": size, "machines": machines, "backend": backend}
 
 
 def installed() -> dict[str, str]:

@@ -44,6 +44,9 @@ PICTURES = {
     for suffix in ("svg", "png", "gif", "dot")
 }
 EVIDENCE = Kind("evidence", (".json",), (b'"format": "tautograd evidence"',))
+BADGE = Kind("a badge", (".json",), (b'"label": "gradients"',))
+RECORDING = Kind("a recording", (".json",), (b'"format": "tautograd recording"',))
+SIGNATURE = Kind("a signature", (".sig",), (b"-----BEGIN SSH SIGNATURE-----",))
 _FIRST_PART = 4096
 
 

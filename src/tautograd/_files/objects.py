@@ -190,7 +190,7 @@ def _own_or_imported(module: str, name: str) -> Any:
         return None
     first, *rest = name.split(".")
     if own.partition(".")[0] == _OWN:
-        found = getattr(holder, first, None)  # some are loaded when they are first named
+        found = _own_name(holder, own, first)
     else:
         found = vars(holder).get(first)
     for step in rest:  # classes inside classes; asking an object could run its code
@@ -200,9 +200,22 @@ def _own_or_imported(module: str, name: str) -> Any:
     return found if _computes(found) and not name.startswith("_") else None
 
 
+def _own_name(holder: ModuleType, own: str, name: str) -> Any:
+    """What one of tautograd's modules has by a name, without loading any part of the package for a file."""
+    if name in vars(holder):
+        return vars(holder)[name]
+    if own == _OWN:
+        from .._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
+        from .._ops.declare.public import FUNCTIONS
+
+        return FUNCTIONS.get(name)
+    known = own.startswith((f"{_OWN}.nn", f"{_OWN}.optim")) and name in dir(holder)
+    return getattr(holder, name) if known else None
+
+
 def _computes(function: Any) -> bool:
     """Whether a function is one of tautograd's on tensors, and sets nothing."""
-    home = str(getattr(function, "__module__", ""))
+    home = str(getattr(function, "home", getattr(function, "__module__", "")))
     return isinstance(function, FunctionType) and home.startswith(
         (f"{_OWN}._ops.", f"{_OWN}.nn.functional")
     )
@@ -228,7 +241,16 @@ def _may_be_made(cls: type, open_to_modules: bool) -> bool:
     from ..optim.lr_scheduler import LRScheduler
     from ..optim.optimizer import Optimizer
 
-    return issubclass(cls, (Module, Optimizer, LRScheduler))
+    return issubclass(cls, (Module, Optimizer, LRScheduler)) or _is_forward_hook(cls)
+
+
+def _is_forward_hook(cls: type) -> bool:
+    """Whether a class is one of tautograd's that modules keep among their hooks: they hold data only."""
+    return cls.__module__ in (
+        f"{_OWN}.nn.utils.prune",
+        f"{_OWN}.nn.utils.weight_norm",
+        f"{_OWN}.nn.utils.spectral_norm",
+    )
 
 
 class TrustingUnpickler(pickle.Unpickler):
@@ -253,5 +275,8 @@ class TrustingUnpickler(pickle.Unpickler):
 
 REBUILDING = frozenset(
     ("torch._utils", name)
-    for name in ("_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state")
+    for name in (
+        *("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
+        "_rebuild_parameter_with_state",
+    )
 ) | {("torch", "device"), ("torch.serialization", "_get_layout"), ("torch", "Size")}

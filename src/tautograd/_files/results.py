@@ -10,6 +10,7 @@ from typing import Any
 from .allowance import Allowance
 from .pickle_machine import NESTING, too_deep
 from .refusals import UnsafeFile
+from .storages import Storage
 
 _TABLES = frozenset((dict, OrderedDict, Counter))
 _CONTAINERS = frozenset((list, tuple, set, frozenset, *_TABLES))
@@ -114,6 +115,11 @@ class ResultCheck:
                 return [*value.values(), *vars(value).values()]
             return value.values() if kind in _TABLES else value  # type: ignore[no-any-return]
         if kind not in self._leaves:
+            if kind is Storage:
+                raise UnsafeFile(
+                    "the file holds a storage without a tensor as a value, which tautograd does not have. "
+                    "Convert it with PyTorch before it is saved."
+                )
             what = getattr(value, "name", kind.__name__)
             raise UnsafeFile(f"the file holds {what} as a value, which is no data")
         if not self._attributed or kind is type:

@@ -44,6 +44,12 @@ class Storage:
         self._dtype = dtype
         self._size = size
 
+    def seen_as(self, dtype: Any) -> Storage:
+        """The bytes of this storage as elements of another dtype."""
+        if self._dtype is not dtypes.uint8:
+            raise DamagedFile("a tensor in the file is of one dtype, and its storage of another")
+        return Storage(self._storages, self._key, dtype, self._size // dtype.numpy.itemsize)
+
     def elements(self, conjugated: bool = False, negated: bool = False) -> Any:
         """The elements, in memory of their own where a tensor is a view that changes their signs."""
         return self._storages.elements(self._key, self._dtype, conjugated, negated)[: self._size]

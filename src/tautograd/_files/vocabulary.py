@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.devices import device, moved
-from .._arrays.dtypes import DTYPE_NAMES, STORED_DTYPES, complex32
+from .._arrays.dtypes import DTYPE_NAMES, complex32, uint8
 from .._arrays.dtypes import dtype as dtype_class
 from .._arrays.formats import layout
 from .._tensor.tensor import Size, Tensor, make
@@ -36,7 +36,6 @@ _REFERENCE = 600  # and a storage that is looked at as so many elements of a dty
 _LACKING = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
-    "torch._utils._rebuild_tensor_v3": "a tensor of a dtype that PyTorch has of late",
     "torch.storage.": "a storage without a tensor",
     "torch.Q": "a quantized tensor",
     "torch.float": "a dtype",
@@ -66,8 +65,7 @@ class StorageKind(Named):
         self.dtype = dtype
 
 
-# Dtypes that PyTorch writes in another way, or that are only names here.
-NOT_IN_FILES = frozenset((*STORED_DTYPES, complex32))
+NOT_IN_FILES = frozenset((complex32,))  # which is only a name here
 
 Maker = Callable[["TorchVocabulary", tuple[Any, ...]], Any]
 _NAMES: dict[tuple[str, str], Any] = {
@@ -75,6 +73,7 @@ _NAMES: dict[tuple[str, str], Any] = {
     ("torch.nn.parameter", "Parameter"): Named("torch.nn.parameter.Parameter"),
 }
 _NAMES.update({("torch", n): StorageKind(f"torch.{n}", d) for n, d in STORAGE_DTYPES.items()})
+_NAMES["torch.storage", "UntypedStorage"] = StorageKind("torch.storage.UntypedStorage", uint8)
 _NAMES.update({("torch", n): d for n, d in DTYPE_NAMES.items() if d not in NOT_IN_FILES})
 _MAKERS: dict[Any, Maker] = {}
 
@@ -184,6 +183,15 @@ class TorchVocabulary:
             tensor.requires_grad = True
         return tensor
 
+    def tensor_of_bytes(self, args: tuple[Any, ...]) -> Tensor:
+        """`_rebuild_tensor_v3`: of a dtype that has no storage of its own, in one of bytes."""
+        if not 7 <= len(args) <= 8 or type(args[0]) is not Storage:
+            raise DamagedFile("a tensor in the file is not described")
+        storage, *place, kind = args[:7]
+        if type(kind) is not dtype_class:
+            raise DamagedFile("a tensor in the file is of no known dtype")
+        return self.tensor((storage.seen_as(kind), *place, *args[7:]))
+
     def parameter(self, args: tuple[Any, ...], attributed: bool = False) -> Any:
         """`_rebuild_parameter`, or `_rebuild_parameter_with_state`."""
         from ..nn.parameter import Parameter
@@ -255,6 +263,7 @@ def _charged(maker: PlainMaker) -> Maker:
 
 
 _TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
+_OF_BYTES = _named("torch._utils", "_rebuild_tensor_v3", TorchVocabulary.tensor_of_bytes)
 _PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
 _named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
 _named("torch._utils", "_rebuild_sparse_tensor", lambda v, args: sparse(v.allowance, args))
@@ -264,6 +273,7 @@ _named(
 _named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
 _CLASS_OF = {
     _TENSOR: _NAMES["torch", "Tensor"],
+    _OF_BYTES: _NAMES["torch", "Tensor"],
     _PARAMETER: _NAMES["torch.nn.parameter", "Parameter"],
 }
 for _cls, (_module, _maker) in CLASSES.items():

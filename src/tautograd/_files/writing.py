@@ -51,8 +51,8 @@ class _Call:
 class _Storage:
     """The memory of a tensor, written by its number."""
 
-    def __init__(self, key: str, name: str, size: int) -> None:
-        self.id = ("storage", _name("torch", name), key, "cpu", size)
+    def __init__(self, key: str, kind: Name, size: int) -> None:
+        self.id = ("storage", kind, key, "cpu", size)
 
 
 _names: dict[tuple[str, str], Name] = {}
@@ -162,13 +162,14 @@ class Writer:
         if number is None:
             number = self._numbers[id(owner)] = len(self.storages)
             self.storages.append(owner)
-        if tensor.dtype not in STORAGE_NAMES:
-            raise TypeError(
-                f"save(): the tensor at {where} is of dtype {tensor.dtype}, which files of this format "
-                "have no storage for. Convert it first."
+        # PyTorch's later dtypes have no storage of their own; they lie in bytes.
+        known = STORAGE_NAMES.get(tensor.dtype)
+        if known is not None:
+            storage = _Storage(
+                str(number), _name("torch", known), owner.nbytes // array.dtype.itemsize
             )
-        size = owner.nbytes // array.dtype.itemsize
-        storage = _Storage(str(number), STORAGE_NAMES[tensor.dtype], size)
+        else:
+            storage = _Storage(str(number), _name("torch.storage", "UntypedStorage"), owner.nbytes)
         parameter = isinstance(tensor, Parameter)
         offset, strides = storage_offset_of(array), strides_of(array)
         wants = tensor.requires_grad and not parameter
@@ -180,11 +181,29 @@ class Writer:
             wants,
             OrderedDict(),
         )
-        rebuilt = _Call(_name("torch._utils", "_rebuild_tensor_v2"), place)
-        if not parameter:
-            return rebuilt
-        args: tuple[Any, ...] = (rebuilt, tensor.requires_grad, OrderedDict())
-        return _Call(_name("torch._utils", "_rebuild_parameter"), args)
+        maker = _name("torch._utils", "_rebuild_tensor_v2" if known else "_rebuild_tensor_v3")
+        if known is None:
+            place = (*place, self.plain(tensor.dtype, where))
+        # A tensor that has no attributes is not asked for the module that knows which are the engine's own.
+        attributes = self._attributes(tensor, where) if vars(tensor) else {}
+        if parameter:
+            args: tuple[Any, ...] = (_Call(maker, place), tensor.requires_grad, OrderedDict())
+            if attributes:
+                return _Call(
+                    _name("torch._utils", "_rebuild_parameter_with_state"), (*args, attributes)
+                )
+            return _Call(_name("torch._utils", "_rebuild_parameter"), args)
+        if attributes:
+            typed = (maker, _name("torch", "Tensor"), place, attributes)
+            return _Call(_name("torch._tensor", "_rebuild_from_type_v2"), typed)
+        return _Call(maker, place)
+
+    def _attributes(self, tensor: Tensor, where: str) -> dict[str, Any]:
+        """What the program has set on a tensor, as PyTorch writes it."""
+        from .._tensor.copying import own_attributes
+
+        found = own_attributes(tensor).items()
+        return {name: self.plain(value, f"{where}.{name}") for name, value in found}
 
     def _sparse(self, tensor: Tensor, where: str) -> _Call:
         """A sparse tensor as its parts."""
@@ -207,15 +226,24 @@ def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
 
         writer, text = Writer(), io.BytesIO()
         ObjectPickler(text, writer, protocol=2).dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+    try:
+        _put_all(archive, name, text.getvalue(), writer.storages)
+    except BaseException:
+        # Half an archive is not to be closed: that would fail, and hide a Ctrl-C or a full disk.
+        archive.fp = None
+        raise
+    archive.close()
 
-        def put(part: str, data: Any) -> None:
-            archive.writestr(zipfile.ZipInfo(f"{name}/{part}", (1980, 1, 1, 0, 0, 0)), data)
 
-        put("data.pkl", text.getvalue())
-        put("byteorder", "little")
-        for number, owner in enumerate(writer.storages):
-            memory = owner if owner.flags.c_contiguous else owner.T
-            flat = memory.reshape(-1).view(np.uint8)  # its length is what a large record goes by
-            put(f"data/{number}", flat.data if flat.size else b"")
-        put("version", "3\n")
+def _put_all(archive: zipfile.ZipFile, name: str, pickled: bytes, storages: list[Any]) -> None:
+    def put(part: str, data: Any) -> None:
+        archive.writestr(zipfile.ZipInfo(f"{name}/{part}", (1980, 1, 1, 0, 0, 0)), data)
+
+    put("data.pkl", pickled)
+    put("byteorder", "little")
+    for number, owner in enumerate(storages):
+        memory = owner if owner.flags.c_contiguous else owner.T
+        flat = memory.reshape(-1).view(np.uint8)  # its length is what a large record goes by
+        put(f"data/{number}", flat.data if flat.size else b"")
+    put("version", "3\n")

@@ -4,7 +4,8 @@ An image is copied once, between the zeros of its padding, into memory that stay
 and the row after it follow each other at the image's own pitch, so all positions are one long run: position `p` of an
 output reads `p + offset` for each place of the kernel. The few positions at the end of each row that are no
 outputs are computed and left out. Some output channels by some vectors of positions are kept in registers while
-all input channels and places of the kernel go by.
+all input channels and places of the kernel go by. An image that is larger than the cache is done some rows after
+another, by all output channels each time: else it would be read anew for every few of them.
 
     out[o, p]      = b[o] + Σ w[o, c, k] · x[c, p + offset(k)]
     dw[o, c, k]    = Σ_p g[o, p] · x[c, p + offset(k)]
@@ -14,7 +15,8 @@ A unit is a run of images with memory of its own (`scratch`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from .._compile.native.llvm.algebra import Term, fma
@@ -29,6 +31,9 @@ MOST_VECTORS = 8
 _WIDE_WEIGHT = (8, 4, 2, 1)
 _NARROW_WEIGHT = (4, 2, 1)
 _PLACES = (3, 2, 1)
+_STRETCH = (
+    4096  # positions that the gradient of a weight is summed over at once: they stay in the cache
+)
 
 
 class _Tile(NamedTuple):
@@ -98,12 +103,14 @@ CONVOLUTION_NUMBERS = (
     "pitch",
     "run",
     "room",
+    "rows",
 )
 """What both kernels are told of the geometry.
 
 `offset` is where an image's first element lies in its padded plane, of `padded` elements in rows of `pitch`;
 `step_down` and `step_right` are the distances between neighbouring places of the kernel; `run` is how many positions
-an output channel has room for, and `room` how many numbers a unit has.
+an output channel has room for, `room` how many numbers a unit has, and `rows` how many rows of outputs are done at
+once.
 """
 
 
@@ -114,7 +121,6 @@ def convolution(w: Writer) -> None:
     inner, outer = w.over(n["channels"], n["groups"]), w.over(n["outputs"], n["groups"])
     places = w.times(n["kernel_height"], n["kernel_width"])
     each_weight = w.times(inner, places)  # of one output channel
-    positions = w.times(n["out_height"], n["pitch"])
     plane, out_plane = w.times(n["height"], n["width"]), w.times(n["out_height"], n["out_width"])
     tiles = _WIDE if _has_many_registers() else _NARROW
     with w.each(BEGIN, END) as unit:
@@ -127,31 +133,47 @@ def convolution(w: Writer) -> None:
                 source = w.at(image_room, w.times(w.times(group, inner), n["padded"]))
                 first_output = w.times(group, outer)
 
-                def block(
-                    start: str,
-                    size: int,
-                    source: str = source,
-                    first_output: str = first_output,
-                    image: str = image,
-                ) -> None:
-                    output = w.plus(first_output, start)
-                    weights = w.at(weight, w.times(output, each_weight))
-                    vectors = dict(tiles)[size]
-                    with w.each("0", positions, vectors * w.lanes) as p:
-                        tile = _Tile(size, vectors, output, p)
-                        _tile(w, n, tile, source, (weights, each_weight, inner), bias, run_room)
-                    which = w.plus(w.times(image, n["outputs"]), output)
-                    for o in range(size):
-                        _copy_rows(
-                            w,
-                            w.at(run_room, w.times(n["run"], o)),
-                            w.at(out, w.times(w.plus(which, o), out_plane)),
-                            n["out_height"],
-                            n["out_width"],
-                            (n["pitch"], n["out_width"]),
-                        )
+                with _stretches(w, n["out_height"], n["rows"]) as (row, end):
 
-                _by_parts(w, outer, [size for size, _ in tiles], block)
+                    def block(
+                        start: str,
+                        size: int,
+                        source: str = source,
+                        first_output: str = first_output,
+                        image: str = image,
+                        row: str = row,
+                        end: str = end,
+                    ) -> None:
+                        output = w.plus(first_output, start)
+                        weights = w.at(weight, w.times(output, each_weight))
+                        vectors = dict(tiles)[size]
+                        here, stop = w.times(row, n["pitch"]), w.times(end, n["pitch"])
+                        with w.each(here, stop, vectors * w.lanes) as p:
+                            tile = _Tile(size, vectors, output, p)
+                            _tile(w, n, tile, source, (weights, each_weight, inner), bias, run_room)
+                        which = w.plus(w.times(image, n["outputs"]), output)
+                        first_row = w.times(row, n["out_width"])
+                        for o in range(size):
+                            plane_of = w.times(w.plus(which, o), out_plane)
+                            _copy_rows(
+                                w,
+                                w.at(run_room, w.plus(w.times(n["run"], o), here)),
+                                w.at(out, w.plus(plane_of, first_row)),
+                                w.minus(end, row),
+                                n["out_width"],
+                                (n["pitch"], n["out_width"]),
+                            )
+
+                    _by_parts(w, outer, [size for size, _ in tiles], block)
+
+
+@contextmanager
+def _stretches(w: Writer, count: str, length: str | int) -> Iterator[tuple[str, str]]:
+    """A loop over stretches that make up `range(count)`: the first of each, and the one after its last."""
+    number = w.over(w.plus(count, w.minus(str(length), 1)), length)
+    with w.each("0", number) as which:
+        first = w.times(which, length)
+        yield first, w.least(w.plus(first, length), count)
 
 
 def _pad(w: Writer, x: str, image: str, room: str, n: dict[str, str], plane: str) -> None:
@@ -230,44 +252,50 @@ def convolution_weight(w: Writer) -> None:
                 source = w.at(image_room, w.times(w.times(group, inner), n["padded"]))
                 first_output = w.times(group, outer)
 
-                def block(
-                    start: str, size: int, source: str = source, first_output: str = first_output
-                ) -> None:
-                    output = w.plus(first_output, start)
-                    gradients = w.at(gradient_room, w.times(output, n["run"]))
-                    here = w.at(total, w.times(output, each_weight))
-                    with w.each("0", inner) as channel:
-                        plane = w.at(source, w.times(channel, n["padded"]))
-                        taken = w.times(channel, places)
-                        with w.each("0", n["kernel_height"]) as down:
-                            line = w.at(plane, w.times(down, n["step_down"]))
-                            before = w.plus(taken, w.times(down, n["kernel_width"]))
+                with _stretches(w, positions, _STRETCH) as stretch:
 
-                            def along(right: str, count: int) -> None:
-                                place = w.at(line, w.times(right, n["step_right"]))
-                                target = w.at(here, w.plus(before, right))
-                                tile = size, count, positions
-                                _products(w, n, tile, gradients, place, (target, each_weight))
+                    def block(
+                        start: str,
+                        size: int,
+                        source: str = source,
+                        first_output: str = first_output,
+                        stretch: tuple[str, str] = stretch,
+                    ) -> None:
+                        output = w.plus(first_output, start)
+                        gradients = w.at(gradient_room, w.times(output, n["run"]))
+                        here = w.at(total, w.times(output, each_weight))
+                        with w.each("0", inner) as channel:
+                            plane = w.at(source, w.times(channel, n["padded"]))
+                            taken = w.times(channel, places)
+                            with w.each("0", n["kernel_height"]) as down:
+                                line = w.at(plane, w.times(down, n["step_down"]))
+                                before = w.plus(taken, w.times(down, n["kernel_width"]))
 
-                            _by_parts(w, n["kernel_width"], _PLACES, along)
+                                def along(right: str, count: int) -> None:
+                                    place = w.at(line, w.times(right, n["step_right"]))
+                                    target = w.at(here, w.plus(before, right))
+                                    tile = size, count, stretch
+                                    _products(w, n, tile, gradients, place, (target, each_weight))
 
-                _by_parts(w, outer, blocks, block)
+                                _by_parts(w, n["kernel_width"], _PLACES, along)
+
+                    _by_parts(w, outer, blocks, block)
 
 
 def _products(
     w: Writer,
     n: dict[str, str],
-    tile: tuple[int, int, str],
+    tile: tuple[int, int, tuple[str, str]],
     gradients: str,
     place: str,
     result: tuple[str, str],
 ) -> None:
-    """Sums over all positions for some output channels and neighbouring places of the kernel."""
-    size, count, positions = tile
+    """Sums over a stretch of positions for some output channels and neighbouring places of the kernel."""
+    size, count, stretch = tile
     target, each_weight = result
     zero = w.constant(0.0)
     totals = [[w.variable(zero) for _ in range(count)] for _ in range(size)]
-    with w.each("0", positions, w.lanes) as p:
+    with w.each(*stretch, w.lanes) as p:
         shifts = [w.times(n["step_right"], k) for k in range(count)]
         values = [w.load(w.at(place, w.plus(p, shift))) for shift in shifts]
         for o in range(size):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._compile.native.llvm.algebra import Term
+from .._compile.native.llvm.algebra import Term, where
 from .writer import BEGIN, END, INT64, Writer
 
 
@@ -36,9 +36,9 @@ def max_pool_gradient(w: Writer) -> None:
                     with w.code.when(w.code.new(f"icmp ult i64 {at_x}, {width}")):
                         index = w.plus(w.times(y, width), at_x)
                         value = w.load_one(w.at(image, index))
-                        with w.code.when(_wins(value, best.get(), place.get())):
-                            best.set(value)
-                            place.set(w.whole(index))
+                        wins = _wins(value, best.get(), place.get())
+                        best.set(where(wins, value, best.get()))
+                        place.set(where(wins, w.whole(index), place.get()))
             found = place.get().value.text
             with w.code.when(w.code.new(f"icmp sge i64 {found}, 0")):
                 share = w.load_one(w.at(arrived, w.plus(w.times(row, columns), column)))
@@ -46,9 +46,9 @@ def max_pool_gradient(w: Writer) -> None:
                 w.store_one(w.load_one(target) + share, target)
 
 
-def _wins(value: Term, best: Term, place: Term) -> str:
-    first = place.compare("lt", 0)
-    return (value.compare("gt", best) | value.is_nan() | first).value.text
+def _wins(value: Term, best: Term, place: Term) -> Term:
+    """Chosen, not branched on: which element wins is as good as random."""
+    return value.compare("gt", best) | value.is_nan() | place.compare("lt", 0)
 
 
 POOLING: dict[str, Any] = {"max_pool_gradient": ("aaa" + "n" * 12, max_pool_gradient)}

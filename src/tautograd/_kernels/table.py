@@ -8,6 +8,7 @@ from .convolution import CONVOLUTION
 from .elementwise import ELEMENTWISE
 from .normals import NORMALS
 from .pooling import POOLING
+from .products import PRODUCTS
 from .random_words import RANDOM
 from .recurrent import RECURRENT
 from .rows import ROWS
@@ -18,6 +19,7 @@ TABLE: dict[str, tuple[str, Callable[[Writer], None]]] = {
     **CONVOLUTION,
     **NORMALS,
     **POOLING,
+    **PRODUCTS,
     **RANDOM,
     **RECURRENT,
     **ROWS,

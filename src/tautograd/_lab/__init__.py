@@ -28,6 +28,7 @@ A lesson is data: one file in `lessons/` that holds one `LESSON`, and a row in t
         questions=(Choice(...), Number(...)),     two or three, at the end
         experiment=Experiment(...),       if there is an error worth seeing: a program that stops with it
         order=1,                          2 if the second derivative is verified as well
+        several=False,                    True if `checks` gives several numbers: a picture is of their sum
     )
 
 **Programs** are plain scripts that a learner can run by themselves. The line

@@ -35,7 +35,7 @@ def _answered(question: Question, screen: Screen, learner: Learner) -> Answer:
     tries = 0
     while True:
         typed = learner.answer(PROMPT)
-        screen.asked()
+        screen.asked(typed)
         if typed is None:
             return Answer(None, False, tries)
         word = typed.strip().lower()
@@ -71,6 +71,6 @@ def pause(what: str, screen: Screen, learner: Learner) -> None:
     """Wait for Enter."""
     screen.line()
     typed = learner.answer(f"[Enter] {what} ")
-    screen.asked()
+    screen.asked(typed)
     if typed is not None and typed.strip().lower() in _LEAVE:
         raise Left

@@ -59,6 +59,8 @@ class Lesson:
     questions: tuple[Question, ...]
     experiment: Experiment | None = None
     order: int = 1
+    several: bool = False
+    """What it checks gives several numbers; a picture is of their sum."""
 
     @property
     def broken(self) -> str:

@@ -58,6 +58,11 @@ def _cells(lesson: Lesson, engine: str) -> Iterator[dict[str, Any]]:
     yield _text("## Run it")
     yield _code(program)
     yield _text(f"It should print\n\n{_block(lesson.prints)}\n{lesson.seen}")
+    yield _text(
+        f"The same as a picture, of `{lesson.checks}`: space plays backward, the arrow keys step through it, "
+        "and what stands out is said beside it."
+    )
+    yield _code(_picture(lesson))
     if lesson.experiment is not None:
         yield _text(lesson.experiment.how)
         yield _code(for_engine(lesson.experiment.program, engine), raises=True)
@@ -102,6 +107,20 @@ def _verified(lesson: Lesson, evidence: str) -> str:
         f"report = verify({_subject(lesson)}, {_inputs(lesson)}{order})\n"
         f'report.save("{evidence}", overwrite=True)\n'
         "print(report)\n"
+    )
+
+
+def _picture(lesson: Lesson) -> str:
+    """A cell whose value is the view of what the lesson checks, on copies that want a gradient."""
+    what = (
+        f"lambda *given: {_subject(lesson)}(*given).sum()" if lesson.several else _subject(lesson)
+    )
+    inputs = _inputs(lesson)
+    each = f"[{inputs}]" if inputs.endswith("()") else inputs  # a function gives the input itself
+    return (
+        "from tautograd import view\n\n"
+        f"inputs = [x.clone().requires_grad_(x.is_floating_point()) for x in {each}]\n"
+        f"view({what}, *inputs)\n"
     )
 
 

@@ -26,17 +26,22 @@ class Screen:
         columns, self.height = shutil.get_terminal_size((_WIDEST, 24))
         self.width = max(min(columns, _WIDEST) - 1, 40)
         self._since = 0  # lines since the learner was last asked for something
+        self._is_apart = False  # whether the last line was an empty one
 
-    def asked(self) -> None:
-        """The learner has read what is there."""
+    def asked(self, typed: str | None) -> None:
+        """The learner has read what is there, and typed this; nothing, if nobody is there."""
         self._since = 0
+        self._is_apart = self._is_apart and typed is None
 
     def has_room_for(self, lines: int) -> bool:
         """Whether so many more lines leave all that was printed since then in sight."""
         return self._since + lines <= self.height
 
     def line(self, text: str = "", kind: str | None = None) -> None:
-        """One line, as it stands."""
+        """One line, as it stands; empty ones only part what they stand between, so one is enough."""
+        if not text and self._is_apart:
+            return
+        self._is_apart = not text
         self._since += 1
         say(self.paint(text, kind) if text else "", self._stream)
 

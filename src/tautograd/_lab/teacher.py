@@ -107,6 +107,8 @@ class Teacher:
         outcome.run = {"output": ran.output, "error": ran.error, "codes": list(ran.codes)}
         self.screen.line()
         self.screen.say(lesson.seen)
+        if ".backward(" in lesson.program:
+            self.screen.say(_picture(workshop.path("program.py")), "quiet")
         if lesson.experiment is not None:
             self._experiment(lesson, workshop, outcome)
 
@@ -289,6 +291,11 @@ class Teacher:
         self.screen.say(SHOWN, "quiet")
         for row in lesson.contract:
             self.screen.say(f"- {ROWS[row]}", "quiet")
+
+
+def _picture(program: Path) -> str:
+    """How to see the program's backward as a page."""
+    return f"Its backward as a picture that plays, in your browser:\n\n    taut view --show {_short(program)}"
 
 
 def _short(path: Path) -> str:

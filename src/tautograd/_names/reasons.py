@@ -20,7 +20,9 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
      "for quantized tensors, which are not built yet", ""),
     ("torch.nested torch.jagged torch.Tensor.to_padded_tensor", "for nested tensors, which are not built yet",
      "torch.nn.utils.rnn.pad_sequence"),
-    ("torch.masked", "for masked tensors, which are not built yet", "torch.where, Tensor.masked_fill"),
+    (("torch.masked.MaskedTensor torch.masked.as_masked_tensor torch.masked.is_masked_tensor "
+     "torch.masked.masked_tensor torch.masked.maskedtensor"),
+     "for masked tensors, which are not built yet", "torch.masked.sum, torch.where"),
     (("torch.sparse_bsr_tensor torch.sparse_bsc_tensor torch.Tensor.to_sparse_bsr torch.Tensor.to_sparse_bsc "
      "torch.sparse.semi_structured torch.sparse.SparseSemiStructured* torch.sparse.to_sparse_semi_structured"),
      "for sparse tensors in blocks", "torch.sparse_csr_tensor"),
@@ -54,7 +56,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
      "for accelerators that PyTorch has given up", ""),
     ("torch.onnx", "not built yet", ""),
     ("torch.package", "for archives of Python code that run when they are opened", "torch.save"),
-    ("torch.sym_* torch.SymInt torch.SymFloat torch.SymBool",
+    ("torch.sym_*",
      "for shapes of programs that are traced", "int, float, bool"),
     ("torch.utils.bundled_inputs torch.utils.mobile_optimizer torch.utils.model_dump torch.LiteScriptModule",
      "for PyTorch's format for phones", ""),

@@ -11,7 +11,8 @@ from typing import Any
 PRIVATE_AND_KNOWN = frozenset(
     (
         *("__config__", "__future__", "_C", "_custom_ops", "_dynamo", "_nn", "_pytree"),
-        *("_subclasses", "_trace_wrapped_higher_order_op", "_utils"),
+        *("_subclasses", "_trace_wrapped_higher_order_op", "_utils", "_vmap_internals"),
+        "torch.distributed._tensor",  # only there: `torch._tensor` is another matter
     )
 )
 
@@ -49,14 +50,14 @@ def _step(parent: Any, path: str, name: str) -> Any:
             raise Missing(path, name, parent) from None
     except ImportError:  # it wants a package that is not installed: it is here all the same
         return None
-    if isinstance(found, ModuleType) and path.startswith("torch") and _is_private(name):
+    if isinstance(found, ModuleType) and path.startswith("torch") and is_own_affair(path, name):
         raise Missing(path, name, parent)
     return found
 
 
-def _is_private(name: str) -> bool:
+def is_own_affair(parent: str, name: str) -> bool:
     """Whether a module is tautograd's own affair, whatever PyTorch has by its name."""
-    return name.startswith("_") and name not in PRIVATE_AND_KNOWN
+    return name.startswith("_") and PRIVATE_AND_KNOWN.isdisjoint((name, f"{parent}.{name}"))
 
 
 def _submodule(parent: Any, name: str) -> ModuleType | None:

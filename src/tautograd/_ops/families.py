@@ -32,6 +32,7 @@ from .indexing import (
     index_select,
     masking,
     scatter_reduce,
+    segment_reduce,
     take_put,
     unravelling,
 )

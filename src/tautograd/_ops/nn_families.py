@@ -15,13 +15,14 @@ from .nn import (
     embedding_bags,
     grid_sampling,
     group_norms,
+    grouped_products,
     interpolation,
     layer_norms,
     multi_head_attention,
     weight_norms,
 )
 from .nn.convolution import conv_functions, time_first, unfold
-from .nn.losses import binary, classes, ctc, likelihood, margin, pairs, regression
+from .nn.losses import binary, classes, cross_entropy, ctc, likelihood, margin, pairs, regression
 from .nn.pooling import adaptive, fractional, lp_pool, max_unpool, pool_functions
 from .nn.recurrent import packed_sequences, recurrent_functions
 from .shape import padding

@@ -101,8 +101,10 @@ def normal(
             contiguous=contiguous,
         )
         return parts.view(kind)[..., 0]
-    names.require_floating("normal_kernel_cpu", kind)
     total = count(sizes)
+    if not total:  # PyTorch comes to no kernel, so any dtype will do
+        return np.empty(0, kind).reshape(sizes)
+    names.require_floating("normal_kernel_cpu", kind)
     if contiguous and total >= BLOCK:
         return block_normals(generator, total, mean, std, kind).reshape(sizes)
     return arithmetic.narrow(serial_normals(generator, total, mean, std), kind).reshape(sizes)
@@ -118,7 +120,10 @@ def log_normal(
     """exp of normal numbers of the one-at-a-time path: `Tensor.log_normal_`."""
     if not std > 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    sizes, kind = as_shape(shape), names.require_floating("log_normal_cpu", dtype)
+    sizes = as_shape(shape)
+    if not count(sizes):
+        return np.empty(0, dtype).reshape(sizes)
+    kind = names.require_floating("log_normal_cpu", dtype)
     values = arithmetic.exp(serial_normals(generator, count(sizes), mean, std))
     return arithmetic.narrow(values, kind).reshape(sizes)
 

@@ -68,7 +68,7 @@ def bernoulli_from(
 def check_coins(p: Any, dtype: npt.DTypeLike | None) -> np.dtype:
     """The element type of coins with probabilities `p`, if there can be such."""
     kind: np.dtype = p.dtype if dtype is None else names.known(dtype)
-    if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED:
+    if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED or kind in names.FLOAT8:
         raise names.not_implemented("bernoulli_tensor_cpu_self_", kind)
     names.require_floating("bernoulli_tensor_cpu_p_", p.dtype)
     return kind

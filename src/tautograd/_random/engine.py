@@ -70,6 +70,21 @@ class _Pumps:
 held_at_fork.append(_Pumps())
 
 
+_spare: list[tuple[Any, int]] = []
+"""Pumps of generators that are gone, and where their states are: one is made in the time that seeds fifty."""
+
+
+def _pump_from(seed: int) -> tuple[Any, int]:
+    """A pump that starts from a seed, and the address of its state."""
+    try:
+        pump, address = _spare.pop()
+    except IndexError:
+        pump = np.random.RandomState(seed)
+        return pump, pump._bit_generator.ctypes.state_address
+    pump.seed(seed)
+    return pump, address
+
+
 class Generator:
     """A source of random words with the seeding and state rules of `torch.Generator`.
 
@@ -97,10 +112,14 @@ class Generator:
             with making:
                 if self._pump is None:
                     _pumping.add(self)
-                    pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
-                    self._address = pump._bit_generator.ctypes.state_address
+                    pump, self._address = _pump_from(self._initial_seed & 0xFFFFFFFF)
                     self._pump = pump
         return self._pump
+
+    def __del__(self) -> None:
+        pump, spare = getattr(self, "_pump", None), globals().get("_spare")  # gone when Python ends
+        if pump is not None and spare is not None and len(spare) < 16:
+            spare.append((pump, self._address))
 
     def _reseed(self, seed: int) -> None:
         self._initial_seed = seed

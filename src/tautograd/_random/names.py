@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -39,6 +40,9 @@ _NAMES: dict[np.dtype, _Names] = {
     }.items()
 }
 _NAMES[bfloat16] = _Names("BFloat16", "c10::BFloat16")
+for _float8 in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"):
+    _spoken = f"Float8_{_float8}"
+    _NAMES[np.dtype(getattr(ml_dtypes, f"float8_{_float8}"))] = _Names(_spoken, f"c10::{_spoken}")
 
 # Bits of the significand, the implicit one included.
 _DIGITS = {np.dtype(np.float16): 11, bfloat16: 8, np.dtype(np.float32): 24}
@@ -49,6 +53,7 @@ _HIGHEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f2", "f4", "
 _HIGHEST[bfloat16] = 2.0**128 - 2.0**120
 
 FLOATING = frozenset(_DIGITS)
+FLOAT8 = frozenset(kind for kind, names in _NAMES.items() if names.torch.startswith("Float8"))
 BAREBONES_UNSIGNED = frozenset(map(np.dtype, (np.uint16, np.uint32, np.uint64)))
 
 

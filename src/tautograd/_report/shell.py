@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from .._files.markup import escape
 from .._files.printable import is_harmless
 
 _FOLDER = Path(__file__).parent
+PACKED = 1_000_000  # characters of data from which on it is packed
 _TO_LOOK_AT = re.compile("<|[^ -~]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -42,8 +45,14 @@ def head(title: str, styles: Iterable[Path], about: str = "") -> str:
 
 
 def data(value: Any, name: str = "data") -> str:
-    """Data for a page's scripts, which read it as text: nothing in it can be taken for markup."""
+    """Data for a page's scripts, which read it as text: nothing in it can be taken for markup.
+
+    What is large is packed; the page then unpacks it before its scripts run.
+    """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if len(text) > PACKED:
+        packed = base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 6))
+        return f'<script type="text/plain" id="packed-{name}">{packed.decode()}</script>'
     text = _TO_LOOK_AT.sub(_as_it_may_stand, text)
     return f'<script type="application/json" id="{name}">{text}</script>'
 
@@ -56,9 +65,19 @@ def _as_it_may_stand(found: re.Match[str]) -> str:
     return json.dumps(character)[1:-1] if character != "<" else "\\u003c"
 
 
-def scripts(paths: Iterable[Path]) -> str:
-    """Scripts, and the switch between light and dark."""
-    return "".join(f"<script>{text_of(path)}</script>" for path in (*paths, _FOLDER / "theme.js"))
+def scripts(paths: Iterable[Path], *, packed: bool = False) -> str:
+    """Scripts, and the switch between light and dark; those of packed data wait until it is unpacked."""
+    found = [_unindented(text_of(path)) for path in (*paths, _FOLDER / "theme.js")]
+    if not packed:
+        return "".join(f"<script>{text}</script>" for text in found)
+    waiting = "".join(f'<script type="text/plain" class="waits">{text}</script>' for text in found)
+    return f"{waiting}<script>{_unindented(text_of(_FOLDER / 'unpack.js'))}</script>"
+
+
+def _unindented(script: str) -> str:
+    """A script without what only its readers need: indentation, and lines that are comments."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def text_of(path: Path) -> str:

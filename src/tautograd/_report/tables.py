@@ -44,19 +44,24 @@ def _html(
     caption: str,
     after: Sequence[str],
 ) -> Iterator[str]:
-    def cells(tag: str, line: Sequence[str]) -> str:
+    def cells(tag: str, line: Sequence[str], stands_out: bool = False) -> str:
+        looks = [
+            f"text-align:{'right' if i in right else 'left'};padding:0.15em 1em 0.15em 0.4em"
+            + (";box-shadow:inset 0.25em 0 #cf222e" if stands_out and not i else "")
+            for i in range(len(line))
+        ]
         return "".join(
-            f'<{tag} style="text-align:{"right" if i in right else "left"}">{escape(cell)}</{tag}>'
-            for i, cell in enumerate(line)
+            f'<{tag} style="{look}">{escape(cell)}</{tag}>'
+            for look, cell in zip(looks, line, strict=True)
         )
 
-    yield "<table>"
+    yield '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
     if caption:
         yield f"<caption>{escape(caption)}</caption>"
     yield f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
     for i, row in enumerate(rows):
-        style = ' style="font-weight:bold;color:#b00020"' if i in bad else ""
-        yield f"<tr{style}>{cells('td', row)}</tr>"
+        style = ' style="font-weight:bold"' if i in bad else ""  # colours would need a known ground
+        yield f"<tr{style}>{cells('td', row, i in bad)}</tr>"
     yield "</tbody></table>"
     for sentence in after:
         yield f"<p>{escape(sentence)}</p>"

@@ -34,12 +34,15 @@ def shared_place(file: str, root: str | None = None) -> str:
     return os.path.join(os.path.basename(os.path.dirname(found)), os.path.basename(found))
 
 
-def site_text(site: Mapping[str, Any] | None) -> str:
-    """`train.py:12 in forward: y = f(x)`, of a line of code as `Site.to_dict()` gives it."""
+def site_text(site: Mapping[str, Any] | None, *, shared: bool = False) -> str:
+    """`train.py:12 in forward: y = f(x)`, of a line of code as `Site.to_dict()` gives it.
+
+    `shared` is for what goes to others: no full path is in it.
+    """
     if not site:
         return ""
     inside = site.get("function")
-    where = f"{site['file']}:{site['line']}"
+    where = f"{shared_place(site['file']) if shared else site['file']}:{site['line']}"
     if inside and inside != "<module>":
         where += f" in {inside}"
     return f"{where}: {site['text']}" if site.get("text") else where

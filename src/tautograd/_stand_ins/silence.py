@@ -38,6 +38,10 @@ class WithoutWarnings:
         self._filters: Any = None  # the list it was put in, which a user may have put aside since
 
     def __enter__(self) -> None:
+        depth = self._depth
+        if depth.inside and warnings.filters and warnings.filters[0] is self._filter:
+            depth.inside += 1  # the usual case inside of itself, made short
+            return
         with lock:
             if not self._inside:
                 self._filters = warnings.filters
@@ -45,11 +49,15 @@ class WithoutWarnings:
                 self._remove()
                 self._filters.insert(0, self._filter)
                 _changed()
-            self._inside += 1
-        self._depth.inside += 1
+            if not depth.inside:
+                self._inside += 1  # threads
+        depth.inside += 1
 
     def __exit__(self, *error: object) -> None:
-        self._depth.inside -= 1
+        depth = self._depth
+        depth.inside -= 1
+        if depth.inside:
+            return
         with lock:
             self._inside -= 1
             if not self._inside:

@@ -37,9 +37,10 @@ class Layer:
 
     def over(self, below: Any) -> Any:
         """What stands in for this; the same again for the same."""
-        if self._made[0] is not below:
-            self._made = below, self._make(below)
-        return self._made[1]
+        made = self._made
+        if made[0] is not below:
+            made = self._made = below, self._make(below)
+        return made[1]
 
 
 class Slot:
@@ -47,6 +48,7 @@ class Slot:
 
     def __init__(self, owner: Any, name: str) -> None:
         self.owner, self.name = owner, name
+        self.key = id(owner), name
         self.layers: list[Layer] = []
         self._own = self._held()  # what belongs there; absent, if it is inherited
         self._ours = self._own  # what was put there last
@@ -54,7 +56,7 @@ class Slot:
     def _held(self) -> Any:
         if self.name == "__class__":
             return type(self.owner)
-        return vars(self.owner).get(self.name, ABSENT)
+        return self.owner.__dict__.get(self.name, ABSENT)
 
     def belongs(self, value: Any) -> None:
         """Something else belongs there from now on."""
@@ -86,6 +88,27 @@ class Slot:
             setattr(self.owner, self.name, new)
         self._ours = new
 
+    def taken_by(self, layer: Layer) -> bool:
+        """Let a layer stand here alone, in one go; False where others stand, or what belongs there does not."""
+        own = self._own
+        if self.layers or self.owner.__dict__.get(self.name) is not own:
+            return False
+        self.layers.append(layer)
+        new = self._ours = layer.over(own)
+        setattr(self.owner, self.name, new)
+        return True
+
+    def left_by(self, layer: Layer) -> bool:
+        """The other way round; False where it does not stand alone, or not what it put there."""
+        if self.layers != [layer] or self.owner.__dict__.get(self.name) is not self._ours:
+            return False
+        if self._own is ABSENT:
+            return False
+        self.layers.clear()
+        self._ours = self._own
+        setattr(self.owner, self.name, self._own)
+        return True
+
 
 _slots: dict[tuple[int, str], Slot] = {}
 
@@ -105,11 +128,10 @@ def replace(owner: Any, name: str, make: Make) -> Callable[[], None]:
 
 def _put(owner: Any, name: str, layer: Layer, known: Slot | None = None) -> Slot:
     """Let a layer stand on a name; `known` is a slot that it had before. Under the lock."""
-    key = id(owner), name
-    slot = _slots.get(key) or known
+    slot = _slots.get((id(owner), name)) or known
     if slot is None or not slot.is_ours:  # what a user put there is what belongs there now
         slot = Slot(owner, name)
-    _slots[key] = slot
+    _slots[slot.key] = slot
     slot.layers.append(layer)
     slot.put()
     return slot
@@ -117,12 +139,13 @@ def _put(owner: Any, name: str, layer: Layer, known: Slot | None = None) -> Slot
 
 def _take(slot: Slot, layer: Layer) -> None:
     """Take a layer from its name again. Under the lock."""
-    if layer in slot.layers:
+    if not slot.left_by(layer):
+        if layer not in slot.layers:
+            return
         slot.layers.remove(layer)
         slot.refresh()
-        key = id(slot.owner), slot.name
-        if not slot.layers and _slots.get(key) is slot:
-            del _slots[key]
+    if not slot.layers and _slots.get(slot.key) is slot:
+        del _slots[slot.key]
 
 
 def rebase(owner: Any, name: str, value: Any, instead_of: tuple[Any, ...]) -> None:
@@ -156,14 +179,19 @@ class WhileAnybody:
 
     def _begin(self) -> None:
         for owner, name, make in self._names():
-            known = self._known.get((id(owner), name))
-            if known is not None and known[0] is make:  # entered often, made once
-                layer = known[1]
-                slot = _put(owner, name, layer, known[2])
-            else:
+            key = id(owner), name
+            known = self._known.get(key)
+            if known is None or known[0] is not make:
                 layer = Layer(make)
                 slot = _put(owner, name, layer)
-            self._known[id(owner), name] = make, layer, slot
+                self._known[key] = make, layer, slot
+            else:  # entered often, made once
+                _, layer, slot = known
+                if key not in _slots and slot.taken_by(layer):
+                    _slots[key] = slot
+                else:
+                    slot = _put(owner, name, layer, slot)
+                    self._known[key] = make, layer, slot
             self._standing.append((slot, layer))
 
     def __exit__(self, *error: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +11,15 @@ import numpy as np
 
 from .._arrays.devices import as_device, creator, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype, number_of
+from .._arrays.formats import layout, strided
 from .._autograd.modes import modes
 from .tensor import Tensor, make
 
 # C's names of the types, as PyTorch's overflow errors have them.
 _C_NAMES = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-    "float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double",
+    "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+    "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
 }  # fmt: skip
 
 
@@ -26,6 +29,15 @@ def type_name(value: Any) -> str:
     if kind.__module__ == "numpy" or kind.__module__.startswith("numpy."):
         return f"numpy.{kind.__name__}"
     return kind.__name__
+
+
+def require_strided(name: str, given: Any) -> None:
+    """Refuse a layout that a function cannot give its result."""
+    if given is None or given is strided:
+        return
+    if not isinstance(given, layout):
+        raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type_name(given)}")
+    raise NotImplementedError(f"Could not run 'aten::{name}' for the layout {given}")
 
 
 def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -> tuple[int, ...]:
@@ -136,7 +148,7 @@ def number(name: str, value: Any, argument: str, position: int) -> Any:
 
 
 def as_element(value: Any, kind: dtype) -> Any:
-    """A number as an element of a dtype: wraps a negative into uint8, refuses to overflow."""
+    """A number as an element of a dtype: wraps a negative into an unsigned one, refuses to overflow."""
     target = kind.numpy
     if target.kind == "b":
         return bool(value)
@@ -146,7 +158,7 @@ def as_element(value: Any, kind: dtype) -> Any:
         value = value.real
     if target.kind in "iu":
         if isinstance(value, float):
-            if value != value or value in (float("inf"), float("-inf")):
+            if not abs(value) < float("inf") or (target.kind == "u" and value < 0):
                 raise overflow(kind)
             value = int(value)
         limits = np.iinfo(target)
@@ -154,7 +166,7 @@ def as_element(value: Any, kind: dtype) -> Any:
         low = -int(limits.max) if target.kind == "u" else int(limits.min)
         if not low <= value <= int(limits.max):
             raise overflow(kind)
-        return target.type(value & 0xFF) if target.kind == "u" else target.type(value)
+        return target.type(value & int(limits.max)) if target.kind == "u" else target.type(value)
     if target.kind != "c" and isinstance(value, (int, float)):
         highest = _highest(kind)
         if abs(value) > highest and abs(value) != float("inf"):
@@ -162,6 +174,7 @@ def as_element(value: Any, kind: dtype) -> Any:
     return number_of(value, target)
 
 
+@functools.cache
 def _highest(kind: dtype) -> float:
     import ml_dtypes
 

@@ -314,14 +314,17 @@ def legacy_tensor(
             raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
         out = make(put(np.empty(checked_size("new", args), kind.numpy), device))
     elif not args and data is None:
-        out = make(np.empty((0,), kind.numpy))
+        out = make(put(np.empty((0,), kind.numpy), device))
     elif isinstance(data, tuple) and hasattr(data, "numel"):
-        out = make(np.empty(data, kind.numpy))
+        out = make(put(np.empty(data, kind.numpy), device))
     elif isinstance(data, Tensor):
         if wanted is not None and data.dtype is not wanted:
             raise TypeError(
                 f"expected a tensor of dtype {wanted.name} (got one of dtype {data.dtype.name})"
             )
+        if data.requires_grad:
+            kept: Tensor = data.as_subclass(cls)  # with its history
+            return kept
         out = make(data._data)
         out._version_box = data._version_box
     elif isinstance(data, (str, bytes)):
@@ -342,6 +345,10 @@ def _is_extent(value: Any) -> bool:
 
 def subclass_of(cls: Any, tensor: Tensor) -> Any:
     """The same storage seen as an instance of a Tensor subclass."""
+    from .._ops.declare import subclasses
+
+    if subclasses.speaks(cls):
+        subclasses.start()
     out = object.__new__(cls)
     out._data = tensor._data
     out._node = tensor._node
@@ -350,6 +357,30 @@ def subclass_of(cls: Any, tensor: Tensor) -> Any:
     out._base = tensor._base
     out._grad = None
     out._output_nr = tensor._output_nr
+    return out
+
+
+def leaf_of(cls: type, data: Tensor, requires_grad: bool) -> Any:
+    """A leaf of this class on the memory of a tensor, without the tensor's history."""
+    if not isinstance(data, Tensor):
+        raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
+    out = subclass_of(cls, data)
+    out._node = out._base = None
+    out._output_nr = 0
+    out._requires_grad = False
+    if data._is_inference:
+        out._is_inference = True
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
+    if requires_grad:
+        if not (data.dtype.is_floating_point or data.dtype.is_complex):
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
+        out.requires_grad = requires_grad
     return out
 
 

@@ -93,6 +93,8 @@ def export_capsule(
     tensor: Tensor, max_version: tuple[int, int] | None = None, copy: bool | None = None
 ) -> Any:
     """A capsule on a tensor's memory, or on a copy of it."""
+    if tensor.dtype.itemsize == 1 and tensor.dtype.is_floating_point:
+        raise BufferError(f"DLPack has no name here for {tensor.dtype}: convert it first")
     array = np.array(tensor._data, copy=True) if copy else spelled_out(tensor._data)
     renamed = tensor.dtype is bfloat16
     capsule = (array.view(np.int16) if renamed else array).__dlpack__(max_version=max_version)

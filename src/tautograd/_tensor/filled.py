@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.batching.levels import batched_like, levels_of
-from .._arrays.devices import is_meta
+from .._arrays.devices import as_device, is_meta, moved
 from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,
@@ -30,6 +30,7 @@ from .arguments import (
     place,
     put,
     refuse_pinned,
+    require_strided,
     size_argument,
     type_name,
     wanted_dtype,
@@ -73,6 +74,12 @@ def _new(
     memory_format: Any = None,
 ) -> Tensor:
     """A new tensor of one value (None: uninitialised), or `out` filled with it."""
+    if out is not None and out.layout is not None and str(out.layout) in _SPARSE:
+        out._data = _held_nowhere(
+            "zeros" if not value else "ones", shape, out.dtype, out.layout, out.device, False
+        )._data
+        bump(out)
+        return out  # type: ignore[no-any-return]
     if out is not None:
         array = into(out, shape, name)
         if value is not None:
@@ -97,17 +104,20 @@ def _new(
     return finish(array, requires_grad)
 
 
+_SPARSE = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc")
+
+
 def _held_nowhere(
-    name: str, shape: tuple[int, ...], kind: Any, layout: Any, requires_grad: bool
+    name: str, shape: tuple[int, ...], kind: Any, layout: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """A sparse tensor of zeros, none of which is held."""
     from .._arrays.sparse.coo import empty
     from .._ops.sparse.methods import to_sparse
 
-    if name == "ones":
-        raise NotImplementedError(f"Could not run 'aten::fill_.Scalar' for the layout {layout}")
+    if name == "ones" or str(layout) not in _SPARSE:
+        require_strided(name, layout)
     out = make(empty(shape, kind.numpy))
-    return finish(to_sparse(out, layout=layout)._data, requires_grad)
+    return finish(moved(to_sparse(out, layout=layout)._data, where), requires_grad)
 
 
 def _variadic(name: str, value: Any, doc: str) -> Any:
@@ -130,7 +140,7 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
         kind = wanted_dtype(name, dtype) or get_default_dtype()
         shape = checked_size(name, size)
         if layout is not None and str(layout) != "torch.strided":
-            return _held_nowhere(name, shape, kind, layout, requires_grad)
+            return _held_nowhere(name, shape, kind, layout, as_device(device), requires_grad)
         if pin_memory:
             refuse_pinned()
         if out is not None and dtype is not None and out.dtype is not kind:
@@ -163,6 +173,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the given size with every element `fill_value`, whose type gives the dtype."""
+    require_strided("full", layout)
     if not isinstance(size, (tuple, list)):
         raise TypeError(
             f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
@@ -196,6 +207,7 @@ def empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """An uninitialised tensor with these strides (counted in elements)."""
+    require_strided("empty_strided", layout)
     shape = checked_size("empty_strided", size, False)
     strides = as_size("empty_strided", stride, "stride", False)
     kind = wanted_dtype("empty_strided", dtype) or get_default_dtype()
@@ -234,6 +246,7 @@ def empty_permuted(
     pin_memory: bool = False,
 ) -> Tensor:
     """An uninitialised dense tensor whose dimensions lie in memory in this order, slowest first."""
+    require_strided("empty_permuted", layout)
     shape = checked_size("empty_permuted", size, False)
     order = as_size("empty_permuted", physical_layout, "physical_layout", False)
     if len(order) != len(shape):
@@ -259,6 +272,7 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A 0-dim tensor; floating-point unless a dtype is given."""
+    require_strided("scalar_tensor", layout)
     kind = wanted_dtype("scalar_tensor", dtype) or get_default_dtype()
     value = number("scalar_tensor", s, "s", 1)
     return _new("scalar_tensor", (), value, kind, device, requires_grad)
@@ -277,6 +291,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
+    require_strided("eye", layout)
     rows = _count("eye", n, "n", 1)
     columns = rows if m is None else _count("eye", m, "m", 2)
     kind = wanted_dtype("eye", dtype)
@@ -342,6 +357,13 @@ def _like(name: str, value: Any) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
+        if layout is not None and isinstance(input, Tensor) and layout is not input.layout:
+            kind = wanted_dtype(name, dtype) or input.dtype
+            shape, plain = tuple(input.shape), name.removesuffix("_like")
+            if str(layout) != "torch.strided":
+                where = as_device(device or input.device)
+                return _held_nowhere(plain, shape, kind, layout, where, requires_grad)
+            return _new(plain, shape, value, kind, device or input.device, requires_grad)
         return like(name, input, value, dtype, device, requires_grad, memory_format)
 
     create.__name__ = create.__qualname__ = name
@@ -367,6 +389,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """`full` with the shape and dtype of `input`."""
+    require_strided("full_like", layout)
     value = number("full_like", fill_value, "fill_value", 2)
     return like("full_like", input, value, dtype, device, requires_grad, memory_format)
 
@@ -395,10 +418,15 @@ def _new_variadic(name: str, value: Any) -> None:
         pin_memory: bool = False,
         **options: Any,
     ) -> Tensor:
+        require_strided(name, layout)
         size = size_argument(name, size, options)
         if options:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
         kind = wanted_dtype(name, dtype) or self.dtype
+        if layout is None and str(self.layout) in _SPARSE:
+            shape = checked_size(name, size)
+            where = as_device(device or self.device)
+            return _held_nowhere(name[4:], shape, kind, self.layout, where, requires_grad)
         where = self.device if device is None else device
         out = _new(name[4:], checked_size(name, size), value, kind, where, requires_grad)
         if modes.vmap_levels:
@@ -424,6 +452,7 @@ def _new_full(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
+    require_strided("new_full", self.layout if layout is None else layout)
     kind = wanted_dtype("new_full", dtype) or self.dtype
     value = number("new_full", fill_value, "fill_value", 2)
     where = self.device if device is None else device
@@ -435,12 +464,14 @@ def _new_empty_strided(
     self: Tensor,
     size: Any,
     stride: Any,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
+    require_strided("new_empty_strided", layout)
     kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
     where = self.device if device is None else device
     return finish(strided_array(tuple(size), tuple(stride), kind, where), requires_grad)
@@ -457,6 +488,7 @@ def _new_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
+    require_strided("new_tensor", layout)
     from .creation import warn_of_copy
     from .from_data import array_from
 
@@ -471,12 +503,22 @@ def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
     from .creation import legacy_tensor
     from .storages import TypedStorage
 
+    if str(self.layout) in _SPARSE:
+        sizes = checked_size("new", args) if size is None else checked_size("new", size, False)
+        where = as_device(device or self.device)
+        return _held_nowhere("zeros", sizes, self.dtype, self.layout, where, False)
     if size is not None and not args:
         return self.new_empty(size, device=device)
+    if device is not None and as_device(device).type != self.device.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {self.device.type} but device type: "
+            f"{as_device(device).type} was passed"
+        )
     data = args[0] if args else None
-    if isinstance(data, Tensor) and data.dtype is not self.dtype:
+    if isinstance(data, Tensor) and (data.dtype, data.device) != (self.dtype, self.device):
         raise TypeError(
-            f"expected {self.dtype} (got {data.dtype}): new() makes no tensor of another dtype"
+            f"expected {self.dtype} on {self.device} (got {data.dtype} on {data.device}): new() makes no "
+            "tensor of another dtype or device"
         )
     if isinstance(data, TypedStorage):
         if data.dtype is not self.dtype:

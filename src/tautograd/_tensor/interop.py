@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import as_dtype, get_default_dtype
+from .._arrays.dtypes import dtype as Dtype
 from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.declare.public import FUNCTIONS, attach
+from .arguments import require_strided
 from .creation import from_numpy
 from .storages import mapped_file
 from .tensor import Tensor, make
@@ -43,6 +45,12 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 def array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
     """What `np.asarray(tensor)` asks for."""
     found = numpy(self)
+    if isinstance(dtype, Dtype):
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type")
+    if hasattr(found, "is_sparse_array"):
+        raise TypeError(
+            f"can't convert {self.layout} layout tensor to numpy. Use Tensor.to_dense() first."
+        )
     if dtype is None or found.dtype == np.dtype(dtype):
         return np.array(found, copy=True) if copy else found
     if copy is False:
@@ -70,6 +78,7 @@ def from_file(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
+    require_strided("from_file", layout)
     kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
     if pin_memory:
         raise RuntimeError("tensors constructed from a file cannot be pinned")

@@ -905,6 +905,8 @@ class TensorMethods:
 
     grad: Tensor | None
 
+    grad_dtype: Tensor
+
     def greater(self, other: TensorOrNumber) -> Tensor:
         """Whether input is greater than other."""
 
@@ -1081,6 +1083,9 @@ class TensorMethods:
 
     def isreal(self) -> Tensor:
         """Whether the imaginary part is 0."""
+
+    def istft(self, *args: Any, **options: Any) -> Tensor:
+        """The signal whose `stft` this is."""
 
     def item(self) -> _float | _int | _bool:
         """The one element as a Python number."""
@@ -1399,7 +1404,7 @@ class TensorMethods:
     def new_empty(self, *size: _int, dtype: _dtype | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
         """`empty` with this tensor's dtype and device."""
 
-    def new_empty_strided(self, size: Ints, stride: Ints, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
+    def new_empty_strided(self, size: Ints, stride: Ints, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
         """`empty_strided` with this tensor's dtype."""
 
     def new_full(self, size: Ints, fill_value: Number, *, dtype: _dtype | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
@@ -1779,6 +1784,9 @@ class TensorMethods:
     @overload
     def std(self, unbiased: _bool) -> Tensor:
         """The standard deviation over `dim`; squares are divided by n - `correction`, which is 1."""
+
+    def stft(self, *args: Any, **options: Any) -> Tensor:
+        """The frequencies in a signal as time goes on."""
 
     def storage(self) -> TypedStorage:
         """The memory this tensor looks into, as elements of its dtype."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arrays.devices import as_device, cuda_backend, device_of, is_meta
+from .._arrays.devices import as_device, cuda_backend, device_of
 from .._arrays.strided import strides_of
 from .._ops.declare.elementwise_calls import require_tensor
 from .._ops.declare.guarding import explain, marked
@@ -26,7 +26,7 @@ def _volatile(self: Tensor) -> bool:
 
 _cls.volatile = property(_volatile)
 _cls.is_cuda = property(lambda self: device_of(self._data).type == "cuda")
-_cls.is_meta = property(lambda self: is_meta(self._data))
+_cls.is_meta = property(lambda self: device_of(self._data).type == "meta")
 _cls.is_cpu = property(lambda self: device_of(self._data).type == "cpu")
 
 
@@ -183,7 +183,22 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
             "possible. Make sure your class inherits from Tensor."
         )
-    return subclass_of(cls, apply(alias_op, (self,)))
+    alias = apply(alias_op, (self,))
+    found = subclass_of(cls, alias)
+    found.__dict__.update(alias.__dict__)  # its place among views, its tangents
+    return found
 
 
 attach("as_subclass", as_subclass)
+
+
+def _make_subclass(
+    cls: Any, data: Any, require_grad: bool = False, dispatch_strides: bool = False
+) -> Any:
+    """A leaf of a subclass on the memory of a tensor."""
+    from .creation import leaf_of
+
+    return leaf_of(cls, data, require_grad)
+
+
+_cls._make_subclass = staticmethod(_make_subclass)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tautograd._arrays.batching.batched import BatchedArray
+from tautograd._arrays.batching.levels import levels_of
 from tautograd._tensor.number_format import number_texts
 
 if TYPE_CHECKING:
@@ -192,6 +194,9 @@ def _grouped(items: list[str], length: int, ellipsis: str | None) -> Iterator[li
 
 def tensor_repr(tensor: PrintableTensor, contents: str | None = None) -> str:
     """The text of ``repr(tensor)``; ``contents`` stands in for the bracketed values if given."""
+    data: Any = getattr(tensor, "_data", None) if tensor.device.type != "meta" else None
+    if type(data) is BatchedArray:
+        return _batch_repr(data)
     is_plain = type(tensor) in plain_tensor_types
     prefix = "tensor(" if is_plain else f"{type(tensor).__name__}("
     indent = len(prefix)
@@ -203,6 +208,16 @@ def tensor_repr(tensor: PrintableTensor, contents: str | None = None) -> str:
     if not is_plain and getattr(tensor, "_is_param", False):
         return f"Parameter({text})"
     return text
+
+
+def _batch_repr(array: Any) -> str:
+    """What `vmap` gives a function: a whole batch that stands for one of its examples."""
+    if not isinstance(array, BatchedArray):
+        from .tensor import make
+
+        return tensor_repr(make(array))
+    inner = "    " + _batch_repr(array.data).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={len(levels_of(array))}, bdim=0, value=\n{inner}\n)"
 
 
 def _suffixes(tensor: PrintableTensor) -> list[str]:
@@ -261,14 +276,18 @@ def _grad_fn_name(tensor: PrintableTensor) -> str | None:
     return name.rsplit("::", 1)[-1]
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """Append the suffixes and the closing parenthesis, breaking lines that would be too long."""
+def _with_suffixes(text: str, suffixes: list[str], indent: int, on_new_line: bool = False) -> str:
+    """Append the suffixes and the closing parenthesis, breaking lines that would be too long.
+
+    `on_new_line`: they begin a line of their own.
+    """
     parts = [text]
     # PyTorch counts the last line of the values two characters too long; so the lines break
     # where its do.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(", ") + len(suffix) > _options.linewidth:
+        if on_new_line or column + len(", ") + len(suffix) > _options.linewidth:
+            on_new_line = False
             parts.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
         else:

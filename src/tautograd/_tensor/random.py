@@ -8,12 +8,12 @@ import numpy as np
 
 from .. import _random
 from .._arrays.checks import require_nonnegative
+from .._arrays.dtypes import LEGACY_NAMES, get_default_dtype, int64
 from .._arrays.dtypes import dtype as Dtype
-from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
 from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.declare.memory_overlap import refuse_overlap
-from .._ops.declare.promotion import plain_number
+from .._ops.declare.promotion import plain_number, real_number
 from .._ops.declare.public import warn_of_resize
 from .arguments import (
     as_size,
@@ -21,6 +21,7 @@ from .arguments import (
     finish,
     number,
     put,
+    require_strided,
     size_argument,
     type_name,
     wanted_dtype,
@@ -49,6 +50,7 @@ def _given(values: Any, out: Any, name: str, requires_grad: bool = False) -> Ten
     target: Tensor = out
     if target._data.shape == values.shape:
         refuse_overlap(target._data)
+    values = values.astype(target._data.dtype, copy=False)  # may fail: before `out` is touched
     into(target, tuple(values.shape), name)[...] = values
     return target
 
@@ -82,6 +84,7 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         requires_grad: bool = False,
         **options: Any,
     ) -> Tensor:
+        require_strided(name, layout)
         if not size and "size" not in options:
             raise _invalid(name, size, options)
         sizes = size_argument(name, size, options)
@@ -118,6 +121,7 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:
     """Whole numbers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
+    require_strided("randint", layout)
     *bounds, size = (*args, size) if size is not None else args or (None,)
     if len(bounds) == 1 and low is not None:
         bounds = [low, *bounds]
@@ -160,6 +164,7 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers from 0 to `n - 1` in random order."""
+    require_strided("randperm", layout)
     try:
         count = as_size("randperm", (n,))[0]
     except TypeError:
@@ -187,6 +192,7 @@ def _like(name: str, sampler: Any, doc: str) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
+        require_strided(name, layout)
         kind = (wanted_dtype(name, dtype) or _tensor(name, input).dtype).numpy
         values = fill_like(input, kind, memory_format, sampler, generator, dtype=kind)
         return finish(values if device is None else put(values, device), requires_grad)
@@ -223,6 +229,7 @@ def randint_like(
     memory_format: Any = None,
 ) -> Tensor:
     """`randint` with the shape and dtype of `input`: `randint_like(input, low, high)`."""
+    require_strided("randint_like", layout)
     if len(bounds) == 2:
         low, high = bounds
     elif bounds:
@@ -252,6 +259,7 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    require_strided("normal", layout)
     if size is not None:
         mean, std = plain_number(mean), plain_number(std)
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
@@ -314,10 +322,13 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if p is not None:
         kind = source._data.dtype
         shape = tuple(source.shape)
-        p = plain_number(p)
+        p = real_number(p)
         values = draw(_random.bernoulli, checked(generator, source._data), shape, p, dtype=kind)
     else:
-        values = _from_values(_random.bernoulli_from, source._data)(generator)
+        coins: Any = _random.bernoulli_from
+        if isinstance(out, Tensor):  # its dtype is what is drawn in
+            coins = bound(coins, dtype=out._data.dtype)
+        values = _from_values(coins, source._data)(generator)
     return _recorded("Bernoulli0", values, out, "bernoulli", source)
 
 
@@ -346,9 +357,17 @@ def multinomial(
     out: Any = None,
 ) -> Tensor:
     """The places of `num_samples` draws from each row, with the row's values as weights."""
+    weights = _tensor("multinomial", input)
+    if isinstance(out, Tensor) and out.dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
+    if weights.is_meta:
+        from .filled import empty
+
+        places = empty((*weights.shape[:-1], int(num_samples)), dtype=int64, device="meta")
+        return _given(places._data, out, "multinomial")
     sampler = _from_values(
         bound(_random.multinomial, num_samples=int(num_samples), replacement=replacement),
-        _tensor("multinomial", input)._data,
+        weights._data,
     )
     return _given(np.copy(sampler(generator), order="C"), out, "multinomial")
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from .. import _random
 from .._autograd.views import check_writable
-from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.declare.public import attach
 from .arguments import type_name
 from .draws import bound, check_batches, fill, per_example, write_drawn
@@ -102,7 +101,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         return fill(self, "Bernoulli2", _random.bernoulli, generator, float(p), dtype=kind)
     shape = tuple(self.shape)
     check_writable(self)
-    check_broadcast(shape, tuple(p.shape))
+    if 0 not in shape:
+        p.detach().expand(shape)  # refused before anything is drawn
     check_batches(self._data, p._data)
     order = _slowest_first(self._data)
 

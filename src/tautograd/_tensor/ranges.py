@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays.dtypes import LEGACY_NAMES, dtype, float32, get_default_dtype, int64
 from .._ops.declare.memory_overlap import refuse_overlap
 from .._user_code.sites import warning_level
-from .arguments import as_element, finish, number, place, wanted_dtype
+from .arguments import as_element, finish, number, place, require_strided, wanted_dtype
 from .filled import check_kind_of_out, function, into
 from .tensor import Tensor
 
@@ -49,6 +49,7 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from `start` (0) up to but not including `end`, in steps of `step` (1)."""
+    require_strided("arange", layout)
     given = _bounds("arange", args, start, end, step)
     start, end, step = given
     kind = wanted_dtype("arange", dtype)
@@ -178,6 +179,7 @@ def range(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from `start` to `end`, which is included, in steps of `step`."""
+    require_strided("range", layout)
     import warnings
 
     warnings.warn(
@@ -189,7 +191,7 @@ def range(
         stacklevel=warning_level(),
     )
     start, end, step = _bounds("range", args, start, end, step)
-    kind = wanted_dtype("range", dtype) or get_default_dtype()
+    kind = wanted_dtype("range", dtype) or (get_default_dtype() if out is None else out.dtype)
     if kind.is_complex or kind.name == "bool":
         raise _not_implemented("range_cpu", kind)
     _count(start, end, step, kind)  # for its errors
@@ -238,6 +240,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, evenly spaced, both ends included."""
+    require_strided("linspace", layout)
     count = _steps("linspace", start, end, steps)
     start, end = number("linspace", start, "start", 1), number("linspace", end, "end", 2)
     kind = _kind("linspace", dtype, out, start, end)
@@ -261,6 +264,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` powers of `base`, from `base**start` to `base**end`, exponents evenly spaced."""
+    require_strided("logspace", layout)
     count = _steps("logspace", start, end, steps)
     start, end = number("logspace", start, "start", 1), number("logspace", end, "end", 2)
     kind = _kind("logspace", dtype, out, start, end)
@@ -299,9 +303,11 @@ def _kind(name: str, dtype: Any, out: Any, *ends: Any) -> dtype:
     found = wanted_dtype(name, dtype)
     check_kind_of_out(out, found)
     if found is None:
-        if out is not None:
+        if out is not None and not any(isinstance(v, complex) for v in ends):
             return out.dtype  # type: ignore[no-any-return]
-        found = get_default_dtype()
+        if out is not None and not out.is_complex():
+            raise RuntimeError(f"torch.{name}(): complex ends cannot be written to {out.dtype!r}")
+        found = get_default_dtype() if out is None else out.dtype
         return found.to_complex() if any(isinstance(v, complex) for v in ends) else found
     if not found.is_complex and any(isinstance(v, complex) for v in ends):
         raise RuntimeError(

@@ -103,5 +103,8 @@ def check_typed(source: Any, wrapped: Any, is_storage: bool, where: Any) -> None
 
 def _is_sequence(value: Any) -> bool:
     return (
-        hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, dict)
+        hasattr(value, "__len__")
+        and hasattr(value, "__getitem__")
+        and not isinstance(value, (dict, type))
+        and getattr(value, "ndim", 1) > 0
     )

@@ -447,11 +447,10 @@ class TypedStorage(metaclass=_StorageType):
         self.elements()[:] = value
         return self
 
-    def resize_(self, size: int) -> TypedStorage:
+    def resize_(self, size: int) -> None:
         if not is_whole(size):
             raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         self._storage.resize_(int(size) * self._kind.itemsize)
-        return self
 
     def resizable(self) -> bool:
         return self._storage.resizable()

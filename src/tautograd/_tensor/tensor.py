@@ -54,6 +54,9 @@ class Size(tuple[int, ...]):
         return NotImplemented
 
     def __mul__(self, times: Any) -> Size:
+        if not hasattr(times, "__index__"):
+            kind = type(times).__name__
+            raise TypeError(f"can't multiply sequence by non-int of type '{kind}'")
         return _new_tuple(Size, tuple.__mul__(self, times))  # type: ignore[no-any-return]
 
     __rmul__ = __mul__
@@ -78,6 +81,10 @@ def _extent(place: int, value: Any) -> int:
         raise TypeError(
             f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
         ) from None
+
+
+OWN_DTYPE = object()
+"""`Tensor._grad_dtype` of a leaf whose gradients have its own dtype."""
 
 
 class Tensor(TensorMethods):
@@ -106,6 +113,7 @@ class Tensor(TensorMethods):
 
     # Rare things live in `__dict__`; these are what a tensor has until then.
     _view: Any = ()  # the view operations that lead here from the base
+    _grad_dtype: Any = OWN_DTYPE  # the dtype of gradients, where the user has set one
     _seen_version = 0  # the version of the memory when this view's node was made
     _became_view = False  # this base is now another view of its memory (`t_()` and its kin)
     _view_creation: str | None = None  # why an in-place change through this view is refused
@@ -117,6 +125,8 @@ class Tensor(TensorMethods):
     _tangents: Any = None  # forward-mode level -> tangent
     _is_inference = False
     _name: str | None = None
+    _pinned = False  # in memory that a GPU copies from by itself
+    _of_transform = False  # made by a transform of functions, for one call of it
     is_leaf_edge = True
     # PyTorch's attributes that say what kind of tensor this is.
     is_cuda = False  # of the tensor's device: see `place`

@@ -9,6 +9,7 @@ else it carries (a `defaultdict`'s factory, attributes), without running a const
 from __future__ import annotations
 
 import copy
+import dataclasses
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,19 @@ from typing import Any
 
 def _no_fields(value: Any) -> Sequence[str]:
     return ()
+
+
+_ENGINES = __name__.partition(".")[0], "torch"
+
+
+def fields_of_dataclass(value: Any) -> Sequence[str]:
+    """The names of what an object of a user's dataclass holds; none of any other object."""
+    kind = type(value)
+    if not hasattr(kind, "__dataclass_fields__") or hasattr(kind, "requires_grad"):
+        return ()
+    if kind.__module__.partition(".")[0] in _ENGINES or hasattr(value, "_parameters"):
+        return ()  # a description of an engine's, a module
+    return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
 
 
 class Nests:
@@ -193,3 +207,5 @@ TUPLES_LISTS_DICTS = Nests()
 """As PyTorch's own functions on nests look into them."""
 ANY_MAPPING = Nests(Mapping)
 """As the trust kit does, for which a mapping of any class holds inputs."""
+WITH_DATACLASSES = Nests(Mapping, fields_of_dataclass)
+"""As `verify` does: what a model takes and gives may be an object of the user's, too."""

@@ -8,7 +8,6 @@ only if something is off go through the recorded operations one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from .._stand_ins.silence import without_warnings
 from .arriving.examine import KINDS, examine_arrivals, remembering
 from .locate.survey import Survey, survey
-from .locate.suspects import explain, explain_forward, tell_infinities
+from .locate.suspects import explain, explain_forward, runnable, tell_infinities
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
 from .numerics.evaluate import Values
@@ -25,20 +24,23 @@ from .references.across_kinks import beside_kinks
 from .references.derived_by_hand import against_analytical, wrong_by_hand
 from .references.fast_mode import Probes
 from .references.first_order import Outcome, fast, full
+from .references.forward_rules import NO_RULE, runs_elsewhere
 from .references.linearity import linear_backward
+from .references.of_nothing import gradient_of_nothing
 from .references.precision import own_precision
 from .references.references import amplification, complex_step, forward_mode, taylor
 from .references.second_order import gradient_subject
 from .references.training import TRAINED, as_it_trains, hooked_parameters
-from .report.findings import in_a_line
+from .report.findings import Suspect, in_a_line
 from .report.report import Check, Report
 from .subject.argument_order import tell_order
 from .subject.determinism import behaviour, why_it_changes
-from .subject.engines import is_module, is_tensor, name_of
+from .subject.engines import engine_of, is_module, is_tensor, name_of, tensors_of
 from .subject.intent import Intent
 from .subject.projected import LARGE, Projected
+from .subject.sparse_inputs import by_their_values
 from .subject.subject import Subject
-from .subject.time_limit import TookTooLong, time_limit
+from .subject.time_limit import TookTooLong, ending_in
 from .subject.training_step import with_parameters_of
 
 Progress = Callable[[str, float], None]
@@ -113,41 +115,63 @@ def verify(
     title = name or _name(target)
     if not isinstance(parameters, bool):
         target, parameters = with_parameters_of(target, parameters), True
+    target, args, named = by_their_values(target, args, named)
 
+    report = Report(title, "")
+    report.settings = {"mode": mode, "order": order, "probes": probes, "seed": seed}
+    try:
+        with ending_in(seconds):
+            _examine_all(
+                report, target, args, named, wrt, parameters, analytical, intended, locate, told
+            )
+            if confirm:
+                from .behaviour.confirm import confirm as confirmed
+
+                told("confirming shapes and modes", 0.9)
+                report.confirmed = confirmed(target, args, named)
+            if try_inputs:
+                from .behaviour.try_inputs import try_inputs as tried
+
+                told("trying other inputs", 0.95)
+                report.tried = tried(target, args, named)
+    except TookTooLong:
+        if not report.engine:  # in its very first run
+            report.engine = name_of(engine_of([*tensors_of((args, named)).values(), target]))
+        _stopped(report, seconds)
+    told("done", 1.0)
+    return report
+
+
+def _examine_all(
+    report: Report,
+    target: Any,
+    args: Any,
+    named: Any,
+    wrt: Any,
+    parameters: Any,
+    analytical: Any,
+    intended: Any,
+    locate: bool,
+    told: Progress,
+) -> None:
+    """Run it for the first time, and compare; what it holds is as it was afterwards."""
     told("running it once", 0.0)
     try:
         subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         tell_order(error, target, args, named)
         raise
-    report = Report(title, name_of(subject.engine), subject=subject)
-    report.settings = {
-        "mode": mode, "order": order, "probes": probes, "seed": seed,
-        "wrt": [leaf.name for leaf in subject.leaves],
-    }  # fmt: skip
+    report.subject, report.engine = subject, name_of(subject.engine)
+    report.settings["wrt"] = [leaf.name for leaf in subject.leaves]
     try:
-        with without_warnings, time_limit(seconds) if seconds is not None else nullcontext():
+        with without_warnings:
             seen = survey(subject)
             _state_intent(report, subject, intended, seen)
             _examine(report, subject, seen, analytical, locate, told)
-    except TookTooLong:
-        _stopped(report, seconds)
     except RuntimeError as error:
         raise_with_line(error, subject)
     finally:
         subject.put_back()
-    if confirm:
-        from .behaviour.confirm import confirm as confirmed
-
-        told("confirming shapes and modes", 0.9)
-        report.confirmed = confirmed(target, args, named)
-    if try_inputs:
-        from .behaviour.try_inputs import try_inputs as tried
-
-        told("trying other inputs", 0.95)
-        report.tried = tried(target, args, named)
-    told("done", 1.0)
-    return report
 
 
 def _examine(
@@ -155,7 +179,7 @@ def _examine(
 ) -> None:
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
-    here = behaviour(subject, report)
+    here, recorded = behaviour(subject, report, seen.values)
     if any(leaf.tensor.is_complex() for leaf in subject.leaves):
         report.notes.append(WIRTINGER)
     if not report.behaviour["deterministic"]:
@@ -163,28 +187,32 @@ def _examine(
         report.notes.append(why_it_changes(subject))
         return
 
-    if not subject.row.size or not subject.size:
+    if not subject.numbers or not subject.size:
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
+        check = gradient_of_nothing(subject)
+        report.checks.append(check)
+        if not check.ok:
+            report.verdict = "wrong"
         return
     losses = seen.losses
     intent = subject.intent
     checked = _widest(subject, report, bool(losses))
     if intent is not None and checked is not subject:
         checked.means(intent)
-    large = mode != "full" and sum(leaf.reals for leaf in checked.leaves) > LARGE
+    large = mode != "full" and checked.numbers > LARGE
     if large:
         checked = Projected(checked, min(probes, 2), seed)
         report.notes.append(
-            f"With {sum(leaf.reals for leaf in checked.inner.leaves):,} numbers it was compared along "
+            f"With {checked.inner.numbers:,} numbers it was compared along "
             f"{checked.row.size} random directions, by differences and linearity only."
         )
     values = Values(checked, here if checked is subject else None)
     if isinstance(checked, Projected):
         values.batches = False
-        values.take_noise(checked.noise(values))
     values.told = lambda count: told(f"comparing with differences, {count:,} runs", 0.3)
     told("comparing with differences", 0.1)
-    outcome = _first_order(checked, values, mode, probes, seed)
+    recorded = recorded if checked is subject and intent is None else None
+    outcome = _first_order(checked, values, mode, probes, seed, recorded)
     if isinstance(checked, Projected):
         outcome.sensitivity = outcome.sensitivity.of_steps(checked.step)
         outcome.check.compares = f"{outcome.check.entries:,} random projections of the gradient"
@@ -199,7 +227,9 @@ def _examine(
     if not large:
         _other_references(report, outcome, intent is not None)
     cotangents, gradients = outcome.backwards()
-    check, guilty = linear_backward(checked, cotangents, gradients, seed, outcome.recorded)
+    check, guilty = linear_backward(
+        checked, cotangents, gradients, seed, outcome.recorded, values.here
+    )
     report.checks.append(check)
     if analytical is not None:
         found = against_analytical(checked, outcome, analytical)
@@ -224,10 +254,11 @@ def _examine(
         wrong = wrong or (second if second.wrong else None)
     if not large:
         told("sending every kind of gradient and input", 0.75)
-        examine_arrivals(report, checked, seed, locate, has_custom=bool(seen.calls))
+        known = gradients if outcome.gradients is None else None
+        examine_arrivals(report, checked, seed, locate, bool(seen.calls), recorded, known)
     if aside is not None and aside.subject is not None and locate:
-        explain(report, aside.subject, None)
-    _conclude(report, wrong, subject, checked, locate, told, guilty)
+        explain(report, aside.subject, None, at_kinks=aside.at_kinks)
+    _conclude(report, wrong, subject, checked, locate, told, guilty, seen.calls)
     if losses and checked is not subject and report.verdict == "correct":
         report.figures["bits"] = losses[0].bits
         report.notes.append(f"The gradient is {losses[0].sentence()}.")
@@ -236,13 +267,12 @@ def _examine(
 def _stopped(report: Report, seconds: float | None) -> None:
     """The time was up: what was compared until then stands, and what was not is said."""
     done = [check.reference for check in report.checks]
-    if not done and report.verdict == "correct":
-        report.verdict = "unclear"
-    elif any(not check.ok for check in report.checks):
-        report.verdict = "wrong"
+    if report.verdict == "correct":
+        wrong = any(not check.ok for check in report.checks)
+        report.verdict = "wrong" if wrong else "correct" if done else "unclear"
     report.settings["seconds"] = seconds
     compared = f"compared with: {', '.join(done)}" if done else "nothing was compared"
-    report.notes.append(f"Stopped after {seconds:g} s; {compared}. The rest was not tried.")
+    report.notes.append(f"Stopped to end within {seconds:g} s; {compared}. The rest was not tried.")
 
 
 def _state_intent(report: Report, subject: Subject, stated: Any, seen: Survey) -> None:
@@ -331,12 +361,16 @@ def _widest(subject: Subject, report: Report, loses: bool) -> Subject:
         return subject
 
 
-def _first_order(subject: Subject, values: Values, mode: str, probes: int, seed: int) -> Outcome:
+def _first_order(
+    subject: Subject, values: Values, mode: str, probes: int, seed: int, recorded: Any
+) -> Outcome:
     inputs = subject.row.size
     outputs = subject.size
     small = inputs <= _FULL[0] and outputs <= _FULL[1] and inputs * outputs <= _FULL[2]
     whole = mode == "full" or (mode == "auto" and small) or isinstance(subject, Projected)
-    return (full if whole else fast)(subject, values, probes, seed)
+    if whole:
+        return full(subject, values, probes, seed, recorded)
+    return fast(subject, values, probes, seed)
 
 
 def _add(report: Report, outcome: Outcome) -> None:
@@ -377,6 +411,7 @@ def _conclude(
     locate: bool,
     told: Progress,
     guilty: Any,
+    calls: list[Any],
 ) -> None:
     failed = [check for check in report.checks if not check.ok]
     if not failed:
@@ -401,12 +436,43 @@ def _conclude(
         explain(report, subject, None)
     elif any(check.reference == "forward mode" for check in failed):
         explain_forward(report, checked)
+        _excuse_missing_rules(report, failed, checked)
     elif not report.suspects and any(check.reference in KINDS for check in failed):
         explain(report, checked, None)
     if wrong is not None and not report.suspects and not report.cuts and _was_another(wrong):
         report.suspects += remembering(wrong.subject)
     if any(check.reference == TRAINED for check in failed):
         report.suspects += hooked_parameters(subject)
+    if report.verdict == "wrong" and not report.suspects and not report.cuts:
+        report.suspects += _only_custom(calls)
+
+
+def _only_custom(calls: list[Any]) -> list[Suspect]:
+    """The custom Function, if there is just one: all other rules are the engine's, and right by themselves."""
+    if len({call.name for call in calls}) != 1:
+        return []
+    call = calls[0]
+    note = "right by itself, but not as it is called here; all other rules are the engine's own"
+    return [Suspect(call.name, call.node_name, call.module, call.site, note=note)]
+
+
+def _excuse_missing_rules(report: Report, failed: list[Check], checked: Subject) -> None:
+    """Where forward mode loses a tangent it says nothing of the gradient: at an operator without a forward
+    rule, and in another thread."""
+    if len(failed) > 1:
+        return
+    missing = [suspect for suspect in report.suspects if suspect.note == NO_RULE]
+    if missing and len(missing) == len(report.suspects):
+        names = ", ".join(dict.fromkeys(suspect.operation for suspect in missing))
+        why = f"{names} has no forward rule, and the tangent is dropped there"
+    elif not report.suspects and runs_elsewhere(runnable(checked)[0]):
+        why = "a part is computed in another thread, and the tangent is dropped there"
+    else:
+        return
+    failed[0].verdict = "not applicable"
+    failed[0].note = why
+    report.suspects.clear()
+    report.verdict = "correct"
 
 
 def _was_another(outcome: Outcome) -> bool:

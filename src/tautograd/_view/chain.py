@@ -50,6 +50,7 @@ class Writer:
                 uses.append(edge)
                 self._share[id(edge)] = len(uses)
         self._index = {id(edge): i for i, edge in enumerate(graph.edges)}
+        self._names: dict[int, list[str]] = {}  # of a node's operands
 
     def step(self, node: Node) -> Written:
         """What happens when backward comes to this node."""
@@ -83,10 +84,19 @@ class Writer:
     def made(self, node: Node) -> str:
         """`mask = gt(x)`: an input that was computed from values with a history."""
         into = [(self.graph.nodes[e.source], e.output) for e in self._into[node.number]]
-        sources = ", ".join(n.name if n.kind == CUT else n.symbol_of(k) for n, k in into)
+        sources = ", ".join(self._cut_off(n) if n.kind == CUT else n.symbol_of(k) for n, k in into)
         if node.call == "Python":
             return f"{node.symbol}, computed in Python from {sources}"
+        if node.indirect:
+            return f"{node.symbol} = {node.call}(…), from {sources}"
         return f"{node.symbol} = {node.call}({sources})"
+
+    def _cut_off(self, cut: Node) -> str:
+        """`x.detach()`, or what cut if that is no method of one tensor."""
+        into = self._into[cut.number]
+        if len(into) != 1 or not cut.name.endswith("()"):
+            return cut.name
+        return f"{self.graph.nodes[into[0].source].symbol_of(into[0].output)}.{cut.name}"
 
     def _given_names(self, node: Node, names: list[str]) -> list[str]:
         """Arguments as the program gave them, where that is known; else what went in."""
@@ -100,6 +110,11 @@ class Writer:
         return into + [name for name in others if name not in into]
 
     def _operand_names(self, node: Node) -> list[str]:
+        if node.number not in self._names:
+            self._names[node.number] = self._names_of_operands(node)
+        return self._names[node.number]
+
+    def _names_of_operands(self, node: Node) -> list[str]:
         names = []
         edges = {edge.place: edge for edge in self._into[node.number]}
         constants = [e for e in self._into[node.number] if e.place >= len(node.operands)]
@@ -242,7 +257,7 @@ def _checked(
     want = value.array
     if isinstance(part, Factor):
         factor = part.value(arrays, y)
-        product = np.broadcast_to(g * factor, np.broadcast_shapes(g.shape, np.shape(factor)))
+        product = np.asarray(g * factor)
         if not _close(summed_to(product, want.shape), want, value.dtype):
             return None
         return _filled(part.text, names, symbol), _factor_text(g, factor, product, want)
@@ -267,6 +282,9 @@ def _checked(
 def _factor_text(g: Any, factor: Any, product: Any, want: Any) -> str:
     if want.size == 1 and product.size > 1:
         return f"summed over {product.size} entries = {number(want.reshape(-1)[0])}"
+    if want.size == 1:
+        one, other = g.reshape(-1)[0], np.reshape(factor, -1)[0]
+        return f"{_factor(one)} · {_factor(other)} = {number(want.reshape(-1)[0])}"
     at = _most(want)
     if product.size == want.size:
         along = np.unravel_index(
@@ -302,10 +320,10 @@ def _most(array: Any) -> tuple[int, ...]:
 def _close(found: Any, want: Any, dtype: str) -> bool:
     if np.shape(found) != want.shape or not want.size:
         return False
-    size = float(np.max(np.abs(want)))
+    size = float(np.abs(want).max())
     if not math.isfinite(size):
         return False
-    gap = float(np.max(np.abs(found - want)))
+    gap = float(np.abs(found - want).max())
     return gap <= CLOSE.get(dtype, 1e-6) * max(size, 1e-30)
 
 

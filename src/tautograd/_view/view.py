@@ -23,6 +23,7 @@ from .record.collect import Collector
 from .record.names import Names
 from .record.node_history import walk
 from .record.recorder import Notes
+from .uncollected import uncollected
 
 _active: list[Recording] = []
 
@@ -217,9 +218,7 @@ def _of_tensor(
 ) -> View:
     engine = engine_of([loss])
     names = names or Names()
-    for module in notes.paths.roots if notes is not None else ():
-        names.see_module(module)
-    names.see_frames(frame)
+    names.see_frames(frame, notes.paths.roots if notes is not None else ())
     lines = assigned_lines(frame, walk([loss])) if notes is None else {}
     on = notes is not None and notes.is_on
     if notes is not None:
@@ -280,9 +279,10 @@ def flow_of(engine: Any, collector: Collector, loss: Any, gradient: Any) -> tupl
 
 def finished(collector: Collector, flow: Any) -> Graph:
     """The graph with its groups and its title."""
-    graph = collector.collect(flow)
-    notes = collector.notes
-    calls = notes.paths.calls if notes is not None else {}
-    make_groups(graph, calls, collector.names.modules)
+    with uncollected():
+        graph = collector.collect(flow)
+        notes = collector.notes
+        calls = notes.paths.calls if notes is not None else {}
+        make_groups(graph, calls, collector.names)
     graph.title = " + ".join(node.symbol for node in graph.nodes if node.root)
     return graph

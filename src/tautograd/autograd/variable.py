@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._autograd.engine import queue_callback
 from .._tensor.tensor import Tensor
+
+
+class ImperativeEngine:
+    """What libraries reach the backward pass by."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 class VariableMeta(type):
@@ -16,6 +23,8 @@ class VariableMeta(type):
 
 class Variable(metaclass=VariableMeta):
     """`Variable(x, requires_grad)` is the tensor itself: the two were merged long ago."""
+
+    _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False) -> Any:
         tensor = Tensor() if data is None else data.detach()

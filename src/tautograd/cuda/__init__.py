@@ -216,6 +216,8 @@ def ipc_collect() -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # which programs read to know whether there is a state to keep
+        return is_initialized()
     if name.endswith("Tensor"):
         from .._tensor.creation import CUDA_LEGACY_TYPES
 

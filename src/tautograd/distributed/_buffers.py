@@ -120,20 +120,21 @@ def shares(array: Any, count: int) -> list[Any]:
 def check_alike(name: str, what: str, tensors: Sequence[Any], like: Any, size: int) -> None:
     if len(tensors) != size:
         raise RuntimeError(
-            f"ProcessGroup::{name}: invalid {what} tensor list at index 0 (expected length {size}, got {len(tensors)})"
+            f"ProcessGroupGloo::{name}: invalid {what} tensor list at index 0 (expected length {size}, "
+            f"got {len(tensors)})"
         )
     for i, tensor in enumerate(tensors):
         if tensor.shape != like.shape:
             wanted, got = (", ".join(map(str, t.shape)) for t in (like, tensor))
             raise RuntimeError(
-                f"ProcessGroup::{name}: invalid tensor size at index {i} (expected ({wanted}), got ({got}))"
+                f"ProcessGroupGloo::{name}: invalid tensor size at index {i} (expected ({wanted}), got ({got}))"
             )
 
 
 def check_whole(name: str, whole: Any, part: Any, size: int) -> None:
     if whole.numel() != part.numel() * size:
         raise RuntimeError(
-            f"ProcessGroup::{name}: invalid tensor size: the whole has {whole.numel()} elements, "
+            f"ProcessGroupGloo::{name}: invalid tensor size: the whole has {whole.numel()} elements, "
             f"{size} times {part.numel()} are expected"
         )
 

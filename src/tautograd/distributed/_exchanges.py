@@ -20,10 +20,12 @@ from ._buffers import (
     shares,
     transport_of,
 )
+from ._compiled import between_stretches
 from ._groups import root_in
 from ._work import Work
 
 
+@between_stretches(writes="tensor")
 def broadcast(
     tensor: Any,
     src: int | None = None,
@@ -35,7 +37,7 @@ def broadcast(
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "broadcast")) is None:
         return None
-    root = root_in(found, "ProcessGroup::broadcast", src, group_src)
+    root = root_in(found, "ProcessGroupGloo::broadcast", src, group_src)
     buffer = Buffer(tensor, found)
     return found.start(
         f"broadcast({described(tensor)}, src={found.ranks[root]})",
@@ -46,6 +48,7 @@ def broadcast(
     )
 
 
+@between_stretches(writes="tensor_list")
 def all_gather(
     tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -70,6 +73,7 @@ def all_gather(
     )  # fmt: skip
 
 
+@between_stretches(writes="output_tensor")
 def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -102,6 +106,7 @@ def all_gather_coalesced(
     return works[-1] if async_op and works else None
 
 
+@between_stretches(writes="gather_list")
 def gather(
     tensor: Any,
     gather_list: Any = None,
@@ -121,7 +126,7 @@ def gather(
         return None
     if dst is None and group_dst is None:
         dst = found.ranks[0]
-    root = root_in(found, "ProcessGroup::gather", dst, group_dst)
+    root = root_in(found, "ProcessGroupGloo::gather", dst, group_dst)
     here = found.rank() == root
     _only_at_root("gather_list", here, gather_list, "destination", "destination")
     given = Buffer(tensor, found)
@@ -149,6 +154,7 @@ def _only_at_root(name: str, here: bool, tensors: Any, on: str, off: str) -> Non
         raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{off} ranks.")
 
 
+@between_stretches(writes="tensor")
 def scatter(
     tensor: Any,
     scatter_list: Any = None,
@@ -168,7 +174,7 @@ def scatter(
         return None
     if src is None and group_src is None:
         src = found.ranks[0]
-    root = root_in(found, "ProcessGroup::scatter", src, group_src)
+    root = root_in(found, "ProcessGroupGloo::scatter", src, group_src)
     here = found.rank() == root
     _only_at_root("scatter_list", here, scatter_list, "source", "source")
     out = Buffer(tensor, found)
@@ -183,6 +189,7 @@ def scatter(
     )  # fmt: skip
 
 
+@between_stretches(writes="output")
 def all_to_all_single(
     output: Any,
     input: Any,
@@ -223,6 +230,7 @@ def _row_counts(name: str, tensor: Any, sizes: Sequence[int] | None, size: int) 
     return [int(n) * each for n in sizes]
 
 
+@between_stretches(writes="output_tensor_list")
 def all_to_all(
     output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -235,7 +243,7 @@ def all_to_all(
     for name, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
         if len(tensors) != found.size():
             raise RuntimeError(
-                f"ProcessGroup::alltoall: {name} tensor list size {len(tensors)} does not match world "
+                f"ProcessGroupGloo::alltoall: {name} tensor list size {len(tensors)} does not match world "
                 f"size {found.size()}"
             )
     sent = [tensor.numel() for tensor in input_tensor_list]
@@ -256,6 +264,7 @@ def all_to_all(
     )  # fmt: skip
 
 
+@between_stretches(writes="group")
 def barrier(
     group: Any = None,
     async_op: bool = False,

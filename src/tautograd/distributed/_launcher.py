@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -80,6 +80,8 @@ def environment(options: Options, rank: int, size: int, port: int, attempt: int)
     found = {**os.environ, **{name: str(value) for name, value in told.items()}}
     if size > 1:
         found.setdefault("OMP_NUM_THREADS", "1")  # the ranks share the machine
+    if rank:
+        found.setdefault("TQDM_DISABLE", "1")  # one progress bar, which is rank 0's
     return found
 
 
@@ -177,43 +179,72 @@ class _Attempt:
 def launch(options: Options) -> int:
     """Run a job to its end, restarts included; the exit status."""
     size, failures_of = options.ranks, dict[int, int]()
-    for attempt in range(options.max_restarts + 1):
-        running = _Attempt(options, size, attempt)
-        with _signals_passed_on(running):
+    with _Signals() as signals:
+        for attempt in range(options.max_restarts + 1):
+            with signals.noted():
+                running = _Attempt(options, size, attempt)
+            signals.reach(running)
             failure = running.wait()
             if failure is None:
                 running.close()
                 return 0
             running.end()
-        left = options.max_restarts - attempt
-        options.say(f"taut launch: {failure.text}; the job of {size} ranks has been ended")
-        if not left:
-            return failure.exit_status
-        failures_of[failure.rank] = failures_of.get(failure.rank, 0) + 1
-        # Once is bad luck. A place that fails again is given up, if fewer ranks are allowed.
-        if failures_of[failure.rank] > 1 and options.min_ranks and size > options.min_ranks:
-            size -= 1
-        options.say(
-            f"taut launch: restart {attempt + 1} of {options.max_restarts} with {size} ranks"
-        )
+            left = options.max_restarts - attempt
+            options.say(f"taut launch: {failure.text}; the job of {size} ranks has been ended")
+            if not left:
+                return failure.exit_status
+            failures_of[failure.rank] = failures_of.get(failure.rank, 0) + 1
+            # Once is bad luck. A place that fails again is given up, if fewer ranks are allowed.
+            if failures_of[failure.rank] > 1 and options.min_ranks and size > options.min_ranks:
+                size -= 1
+            options.say(
+                f"taut launch: restart {attempt + 1} of {options.max_restarts} with {size} ranks"
+            )
     raise AssertionError("every attempt returns or goes on to the next")
 
 
-@contextlib.contextmanager
-def _signals_passed_on(running: _Attempt) -> Any:
-    """Ctrl-C and a request to end reach the ranks; the launcher then ends as they do."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+class _Signals:
+    """Ctrl-C and a request to end reach the ranks, also those of a restart that has just begun; the launcher then ends
+    as they do."""
 
-    def handle(number: int, frame: Any) -> None:
-        running.pass_on(number)
-        running.end()
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    def __init__(self) -> None:
+        self._running: _Attempt | None = None
+        self._asked: int | None = None
+        self._starting = False
+        self._before: dict[int, Any] = {}
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
+    def __enter__(self) -> _Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, old in self._before.items():
             signal.signal(number, old)
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """While ranks are started a signal waits: one that is started but not yet known would be left behind."""
+        self._starting = True
+        try:
+            yield
+        finally:
+            self._starting = False
+
+    def reach(self, running: _Attempt) -> None:
+        """From now on signals reach these ranks; so does one that came while they were started."""
+        self._running = running
+        if self._asked is not None:
+            self._end(self._asked)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        self._asked = number
+        if not self._starting:
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        if self._running is not None:
+            self._running.pass_on(number)
+            self._running.end()
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)

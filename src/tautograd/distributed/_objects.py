@@ -100,7 +100,7 @@ def broadcast_object_list(
         return
     if src is None and group_src is None:
         src = found.ranks[0]
-    root = root_in(found, "ProcessGroup::broadcast", src, group_src)
+    root = root_in(found, "ProcessGroupGloo::broadcast", src, group_src)
     here = found.rank() == root
     packed = [_packed(value) for value in object_list] if here else []
     lengths = make(np.array([data.size for data in packed] or [0] * len(object_list), np.int64))
@@ -131,7 +131,7 @@ def scatter_object_list(
         )
     if src is None and group_src is None:
         src = found.ranks[0]
-    root = root_in(found, "ProcessGroup::scatter", src, group_src)
+    root = root_in(found, "ProcessGroupGloo::scatter", src, group_src)
     here = found.rank() == root
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")

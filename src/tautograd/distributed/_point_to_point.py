@@ -26,7 +26,7 @@ def _check_tag(tag: int) -> None:
 
 def _other(found: ProcessGroup, kind: str, given: int | None, in_group: int | None) -> int:
     peer = root_in(
-        found, f"ProcessGroup::{'send' if kind == 'destination' else 'recv'}", given, in_group
+        found, f"ProcessGroupGloo::{'send' if kind == 'destination' else 'recv'}", given, in_group
     )
     if peer == found.rank():
         raise ValueError(

@@ -15,7 +15,7 @@ from .._user_code.stack import user_site
 from ._board import Board
 from ._errors import DistBackendError
 from ._transport.base import Request, Transport
-from ._transport.mpi import MpiTransport
+from ._transport.mpi import MpiTransport, TooLong
 from ._work import GAVE_UP, Work, progress
 
 _GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
@@ -211,6 +211,12 @@ class ProcessGroup:
         """An error of the transport's, with who and where."""
         if isinstance(error, DistBackendError):
             return error
+        if isinstance(error, TooLong) and work.peer is not None:
+            room = sum(int(tensor.nbytes) for tensor in work.result())
+            return self._breaks(
+                work.label,
+                f"rank {self.ranks[work.peer]} sent more than the {room} bytes that the tensor to receive them has",
+            )
         found = self._breaks(work.label, f"{error}{self.report(work)}")
         found.__cause__ = error
         return found

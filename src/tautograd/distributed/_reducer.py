@@ -22,8 +22,8 @@ _UNFINISHED = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This error "
     "indicates that your module has parameters that were not used in producing loss. You can enable unused "
     "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
-    "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
-    "participate in calculating loss."
+    "`torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs "
+    "participate in calculating loss. "
 )
 
 Hook = Callable[[Any, "GradBucket"], Future]

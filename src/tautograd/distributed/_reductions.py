@@ -20,6 +20,7 @@ from ._buffers import (
     same_dtype,
     transport_of,
 )
+from ._compiled import between_stretches
 from ._groups import root_in
 from ._process_group import ProcessGroup
 from ._reduce_op import RedOpType, ReduceOp, as_reduce_op, check_reduction, factor_of
@@ -42,6 +43,7 @@ def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> Non
         np.divide(numbers, numbers.dtype.type(size), out=numbers)
 
 
+@between_stretches(writes="tensor")
 def all_reduce(
     tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -65,6 +67,7 @@ def all_reduce(
     )  # fmt: skip
 
 
+@between_stretches(writes="tensor")
 def reduce(
     tensor: Any,
     dst: int | None = None,
@@ -77,7 +80,7 @@ def reduce(
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "reduce")) is None:
         return None
-    root = root_in(found, "ProcessGroup::reduce", dst, group_dst)
+    root = root_in(found, "ProcessGroupGloo::reduce", dst, group_dst)
     op = as_reduce_op(op)
     check_reduction("reduce", op, tensor._data.dtype)
     buffer = Buffer(tensor, found)
@@ -133,6 +136,7 @@ def _reduced_share(
     )  # fmt: skip
 
 
+@between_stretches(writes="output")
 def reduce_scatter(
     output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -147,6 +151,7 @@ def reduce_scatter(
     return _reduced_share("reduce_scatter", output, given, as_reduce_op(op), found, async_op)
 
 
+@between_stretches(writes="output")
 def reduce_scatter_tensor(
     output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:

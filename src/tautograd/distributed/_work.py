@@ -13,7 +13,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from .._autograd.effects import value_asked
 from ..futures import Future
+from ._compiled import note_wait
 from ._transport.base import Request
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Work:
         self._done = False
         self._error: BaseException | None = None
         self._future: Future | None = None
+        self._noted: Any = None  # where a program that is being recorded has started it
 
     def _poll(self) -> bool:
         """Move the work on; whether it is done."""
@@ -91,6 +94,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether it is done."""
+        value_asked("whether a collective is over", "numpy")
         return self._poll()
 
     def is_success(self) -> bool:
@@ -140,6 +144,7 @@ class Work:
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Until it is done; what went wrong is raised, and so is a time limit that has passed."""
+        note_wait(self)
         if not self._poll():
             self._wait(self._limit if not timeout else timeout.total_seconds())
         if self._error is not None:

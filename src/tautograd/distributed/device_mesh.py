@@ -31,6 +31,11 @@ class DeviceMesh:
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._groups: list[Any] = []
         self._root = self
+        # How far apart ranks are that follow each other along a dimension, were they numbered in rows.
+        shape = self._array.shape
+        self._strides: tuple[Any, ...] = tuple(
+            int(np.prod(shape[i + 1 :])) if shape[i] > 1 else () for i in range(len(shape))
+        )
         self._flattened: dict[str, DeviceMesh] = {}
         if not is_initialized():
             init_process_group()
@@ -126,6 +131,7 @@ class DeviceMesh:
         part = np.moveaxis(self._array[index], [kept.index(dim) for dim in dims], range(len(dims)))
         made = DeviceMesh(self.device_type, part, mesh_dim_names=chosen, _init_backend=False)
         made._groups, made._root = [self._groups[dim] for dim in dims], self._root
+        made._strides = tuple(self._strides[dim] for dim in dims)
         return made
 
     def __enter__(self) -> DeviceMesh:
@@ -144,9 +150,12 @@ class DeviceMesh:
         return hash((self.device_type, self.mesh_dim_names, self._array.tobytes()))
 
     def __repr__(self) -> str:
-        names = self.mesh_dim_names or range(self.ndim)
-        sizes = ", ".join(f"{name}={size}" for name, size in zip(names, self.shape, strict=True))
-        return f"DeviceMesh(({sizes}), '{self.device_type}')"
+        if self.mesh_dim_names:
+            named = zip(self.mesh_dim_names, self.shape, strict=True)
+            sizes = f"({', '.join(f'{name}={size}' for name, size in named)})"
+        else:
+            sizes = str(self.shape)
+        return f"DeviceMesh({sizes}, '{self.device_type}', stride={self._strides})"
 
 
 def init_device_mesh(

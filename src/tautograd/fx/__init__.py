@@ -13,6 +13,7 @@ from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_aggregate, map_arg
 from .proxy import Proxy, TraceError
+from .subgraph_rewriter import replace_pattern
 from .tracing import Tracer, symbolic_trace, wrap
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "has_side_effect",
     "map_aggregate",
     "map_arg",
+    "replace_pattern",
     "symbolic_trace",
     "wrap",
 ]

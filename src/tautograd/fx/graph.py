@@ -9,9 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .node import Node, map_arg
+from .node import Node, map_arg, spoken
 
 __all__ = ["Graph", "PythonCode"]
+
+
+_TAKEN = frozenset(
+    ("self", "torch", "inf", "nan", "device", "NoneType")
+)  # names in a graph's source
 
 
 class PythonCode:
@@ -65,9 +70,7 @@ class Graph:
         if label[0].isdigit():
             label = f"_{label}"
         base, number = re.sub(r"_\d+$", "", label) or label, 1
-        reserved = (
-            keyword.iskeyword(label) or hasattr(builtins, label) or label in ("self", "torch")
-        )
+        reserved = keyword.iskeyword(label) or hasattr(builtins, label) or label in _TAKEN
         while label in self._names or reserved:
             label, number, reserved = f"{base}_{number}", number + 1, False
         self._names.add(label)
@@ -171,6 +174,12 @@ class Graph:
         names: set[str] = set()
         for node in self._nodes:
             for given in node.all_input_nodes:
+                if given.graph is not self:
+                    raise RuntimeError(
+                        f"Argument '{given}' of Node '{node}' does not belong to this Graph, but was "
+                        "used as an argument! If you are copying nodes from another graph, make sure "
+                        f"to use ``arg_transform`` on node_copy() to remap values\n{self}"
+                    )
                 if given not in seen:
                     raise RuntimeError(
                         f"Argument '{given}' of Node '{node}' was used before it has been defined! "
@@ -213,10 +222,8 @@ class _Nodes(list):  # type: ignore[type-arg]
 
 
 def _name_of(target: Any) -> str:
-    if isinstance(target, str):
-        return (
-            target.replace(".", "_").strip("_")
-            if not target.startswith("__")
-            else target.strip("_")
-        )
-    return str(getattr(target, "__name__", "call")).strip("_")
+    """What a node is called by what it calls: `getitem` for `__getitem__`, `max_pool` for `maxPool`."""
+    name = target if isinstance(target, str) else spoken(target).rpartition(".")[2]
+    if name.startswith("__") and name.endswith("__"):
+        name = name[2:-2]
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name.replace(".", "_")).lower()

@@ -111,11 +111,15 @@ def _copy_attribute(source: Any, target: Module, path: str) -> None:
     *steps, last = path.split(".")
     holder: Any = target
     for step in steps:
-        source = source[step] if isinstance(source, dict) else getattr(source, step)
+        source = source if isinstance(source, dict) else getattr(source, step)
         if step not in holder._modules:
             holder.add_module(step, Module())
         holder = holder._modules[step]
-    value = source.get(path) if isinstance(source, dict) else getattr(source, last)
+    if isinstance(source, dict) and path not in source:
+        raise RuntimeError(
+            f"Node referenced target {path} but that target was not provided in `root`!"
+        )
+    value = source[path] if isinstance(source, dict) else getattr(source, last)
     if isinstance(value, Module):
         holder.add_module(last, value)
     elif last in getattr(source, "_buffers", {}):

@@ -21,7 +21,9 @@ class Interpreter:
         self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None
     ) -> None:
         self.module: Any = module
-        self.graph: Graph = graph or self.module.graph
+        if graph is None and not hasattr(module, "graph"):
+            raise AttributeError(f"'{type(module).__name__}' object has no attribute 'graph'")
+        self.graph: Graph = self.module.graph if graph is None else graph
         self.env: dict[Node, Any] = {}
         self.name = "Interpreter"
         self._releases = garbage_collect_values

@@ -105,6 +105,15 @@ class Node:
         place = nodes.index(self)
         return nodes[place - 1] if place else self.graph._root  # type: ignore[no-any-return]
 
+    @property
+    def stack_trace(self) -> str | None:
+        """Where the node was made, if its tracer has written that down."""
+        return self.meta.get("stack_trace")
+
+    @stack_trace.setter
+    def stack_trace(self, trace: str | None) -> None:
+        self.meta["stack_trace"] = trace
+
     def prepend(self, x: Node) -> None:
         """Move a node to just before this one."""
         self.graph._move(x, self, 0)
@@ -160,6 +169,8 @@ class Node:
         if self.op == "output":
             return f"return {_shown(self._args[0])}"
         target = self.target if isinstance(self.target, str) else spoken(self.target)
+        if getattr(self.target, "__module__", "") == "builtins":
+            target = f"builtins.{target}"
         if self.op == "get_attr":
             return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={target}]"
         kwargs = ", ".join(f"{k}: {_shown(v)}" for k, v in self._kwargs.items())

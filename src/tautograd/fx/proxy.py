@@ -7,7 +7,27 @@ from typing import Any
 
 from .node import Node, map_aggregate
 
-__all__ = ["Attribute", "Proxy", "TraceError"]
+__all__ = ["Attribute", "Proxy", "TraceError", "TracerBase"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "GraphAppendingTracer":  # which needs what is here
+        from .tracing import GraphAppendingTracer
+
+        return GraphAppendingTracer
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+
+
+class TracerBase:
+    """What every tracer is, with PyTorch's switches."""
+
+    record_stack_traces: bool = False
+    check_mutable_operations: bool = False
+    trace_asserts: bool = False
+    proxy_buffer_attributes: bool = False
+    traced_func_name: str = "forward"
 
 
 class TraceError(ValueError):
@@ -55,6 +75,7 @@ class Proxy:
         kwargs = kwargs or {}
         found: list[Any] = []
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
+        func = getattr(func, "_fx_original", func)  # while a trace shows functions
         return found[0].tracer.create_proxy("call_function", func, args, kwargs)
 
 

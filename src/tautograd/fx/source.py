@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import operator
 from typing import Any
 
+from .._arrays.devices import device
 from .graph import Graph, PythonCode
 from .node import Node, map_arg, spoken
 
@@ -14,7 +16,15 @@ _INFIX = {
     operator.floordiv: "//", operator.mod: "%", operator.matmul: "@", operator.pow: "**",
     operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
     operator.ne: "!=", operator.and_: "&", operator.or_: "|", operator.xor: "^",
+    operator.lshift: "<<", operator.rshift: ">>",
 }  # fmt: skip
+_IN_PLACE = {
+    operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/=",
+    operator.ifloordiv: "//=", operator.imod: "%=", operator.imatmul: "@=", operator.ipow: "**=",
+    operator.iand: "&=", operator.ior: "|=", operator.ixor: "^=", operator.ilshift: "<<=",
+    operator.irshift: ">>=",
+}  # fmt: skip
+_PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class _Named(str):
@@ -36,7 +46,6 @@ def python_code(graph: Graph, root: str) -> PythonCode:
         return repr(map_arg(_plain(value, names), lambda n: _Named(n.name)))
 
     for node in graph._nodes:
-        done = "; ".join(f"{n.name} = None" for n in last_use.get(node, ()))
         if node.op == "placeholder":
             default = f" = {shown(node.args[0])}" if node.args else ""
             inputs.append(f"{node.target}{default}")
@@ -46,11 +55,17 @@ def python_code(graph: Graph, root: str) -> PythonCode:
         if node.op == "output":
             lines.append(f"return {shown(node.args[0])}")
             continue
-        lines.append(f"{node.name} = {_expression(node, root, names, shown)}")
-        if done:
-            lines[-1] += f";  {done}"
-    body = "\n".join(f"    {line}" for line in lines) or "    pass"
-    source = f"\n\n\ndef forward({', '.join([root, *inputs])}):\n{body}\n"
+        if node.op == "call_function" and node.target in _IN_PLACE and len(node.args) == 2:
+            changed = shown(node.args[0])
+            lines.append(
+                f"{changed} {_IN_PLACE[node.target]} {shown(node.args[1])};  {node.name} = {changed}"
+            )
+        else:
+            lines.append(f"{node.name} = {_expression(node, root, names, shown)}")
+        if done := [n.name for n in last_use.get(node, ())] or [node.name] * (not node.users):
+            lines[-1] += f";  {' = '.join([*done, 'None'])}"
+    body = "\n".join(f"    {line}" for line in [*(lines or ["pass"]), ""])
+    source = f"\n\n\ndef forward({', '.join([root, *inputs])}):\n{body}"
     return PythonCode(source, names)
 
 
@@ -79,6 +94,8 @@ def _expression(node: Node, root: str, names: dict[str, Any], shown: Any) -> str
         return f"{first}.{node.target}({rest})"
     if node.target in _INFIX and len(args) == 2 and not node.kwargs:
         return f"{args[0]} {_INFIX[node.target]} {args[1]}"
+    if node.target in _PREFIX and len(args) == 1:
+        return f"{_PREFIX[node.target]}{args[0]}"
     if node.target is operator.getitem:
         return f"{args[0]}[{args[1]}]"
     if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
@@ -94,19 +111,39 @@ def _path(root: str, target: str) -> str:
 
 
 def _global(target: Any, names: dict[str, Any]) -> str:
-    """A name under which the source finds a function."""
-    label = spoken(target).replace(".", "_").replace("<", "_").replace(">", "_")
+    """A name under which the source finds a function: its own, where it can be found by that."""
+    name = spoken(target)
+    if _found_as(name, target, names):
+        return name
+    if getattr(target, "__module__", "") == "_operator":
+        name = f"_{name}"
+    label = name.replace(".", "_").replace("<", "_").replace(">", "_")
     while names.get(label, target) is not target:
         label += "_"
     names[label] = target
     return label
 
 
+def _found_as(name: str, value: Any, names: dict[str, Any]) -> bool:
+    """Whether a name beginning with `torch` gives a value; the source then has that name."""
+    first, *steps = name.split(".")
+    found: Any = importlib.import_module(__name__.partition(".")[0])
+    for step in steps:
+        found = getattr(found, step, None)
+    if first != "torch" or not steps or found is not value:
+        return False
+    names[first] = importlib.import_module(__name__.partition(".")[0])
+    return True
+
+
 def _plain(value: Any, names: dict[str, Any]) -> Any:
     """Values whose repr is no source (dtypes, functions, tensors) by names."""
     if isinstance(value, tuple):
         items = [_plain(v, names) for v in value]
-        return tuple(items) if not hasattr(value, "_fields") else type(value)(*items)
+        if hasattr(value, "_fields"):
+            names[type(value).__name__] = type(value)  # by which its repr calls it
+            return type(value)(*items)
+        return tuple(items)
     if isinstance(value, list):
         return [_plain(v, names) for v in value]
     if isinstance(value, dict):
@@ -115,6 +152,11 @@ def _plain(value: Any, names: dict[str, Any]) -> Any:
         return slice(*(_plain(v, names) for v in (value.start, value.stop, value.step)))
     if isinstance(value, (str, int, float, bool, complex, Node, type(None), type(Ellipsis))):
         return value
+    if _found_as(repr(value), value, names):
+        return _Named(repr(value))
+    if isinstance(value, device):
+        names["device"] = device
+        return _Named(repr(value))
     label = "_value_" + "".join(c if c.isalnum() else "_" for c in repr(value))[:40]
     while names.get(label, value) is not value:
         label += "_"

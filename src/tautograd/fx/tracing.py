@@ -15,7 +15,7 @@ from ..nn.parameter import Parameter
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate
-from .proxy import Proxy
+from .proxy import Proxy, TracerBase
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
@@ -30,7 +30,24 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     return fn_or_name
 
 
-class Tracer:
+_SEVERAL = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _with_plain_parameters(function: Any) -> Any:
+    """The same function with `*args` and `**kwargs` as parameters like others: each is given one proxy."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    plain = code.replace(
+        co_argcount=count,
+        co_posonlyargcount=0,
+        co_kwonlyargcount=0,
+        co_flags=code.co_flags & ~_SEVERAL,
+    )
+    return FunctionType(plain, function.__globals__, function.__name__, None, function.__closure__)
+
+
+class Tracer(TracerBase):
     """Follows a module's `forward`; what is a leaf of it is up to `is_leaf_module`."""
 
     def __init__(
@@ -39,6 +56,9 @@ class Tracer:
     ) -> None:  # fmt: skip
         self.graph: Graph
         self.root: Module
+        self.module_stack: dict[
+            str, tuple[str, type]
+        ] = {}  # the modules whose calls are being followed
         self._functions = tuple(autowrap_functions)
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -87,7 +107,10 @@ class Tracer:
         name: Any = None,
         type_expr: Any = None,
     ) -> Any:
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self.module_stack:
+            node.meta["nn_module_stack"] = dict(self.module_stack)
+        return node
 
     def create_proxy(
         self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None,
@@ -103,18 +126,28 @@ class Tracer:
     def call_module(self, m: Module, forward: Any, args: Any, kwargs: Any) -> Any:
         """A submodule's call: one node, or what it does in turn."""
         name = self.path_of_module(m)
-        if not self.is_leaf_module(m, name):
-            return forward(*args, **kwargs)
-        return self.create_proxy("call_module", name, args, kwargs)
+        self.module_stack[name] = (name, type(m))
+        try:
+            if not self.is_leaf_module(m, name):
+                return forward(*args, **kwargs)
+            return self.create_proxy("call_module", name, args, kwargs)
+        finally:
+            self.module_stack.pop(name)
 
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module's or function's calls."""
+        if concrete_args is not None and not isinstance(concrete_args, dict):
+            raise TypeError(f"concrete_args must be a dict, not {type(concrete_args).__name__}")
         fixed = concrete_args or {}
         is_module = isinstance(root, Module)
+        if not callable(root):
+            raise AssertionError(f"Expected FunctionType, got {type(root)}")
         self.root = root if is_module else Module()
         function = type(root).forward if is_module else root
         self.graph = Graph(tracer_cls=type(self))
         args, kwargs = self._inputs(function, is_module, fixed)
+        if inspect.isfunction(function) and function.__code__.co_flags & _SEVERAL:
+            function = _with_plain_parameters(function)
         with _CallsShown(self), _FunctionsShown(self):
             result = function(*([root, *args] if is_module else args), **kwargs)
         self.graph.output(self.create_arg(result))
@@ -126,19 +159,36 @@ class Tracer:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         parameters = list(inspect.signature(function).parameters.values())[is_module:]
-        for p in parameters:
+        several = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+        if several and not inspect.isfunction(function):
+            parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        order: dict[Any, int] = {
+            inspect.Parameter.KEYWORD_ONLY: 1,
+            inspect.Parameter.VAR_POSITIONAL: 2,
+            inspect.Parameter.VAR_KEYWORD: 3,
+        }
+        for p in sorted(parameters, key=lambda p: order.get(p.kind, 0)) if several else parameters:
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-                continue
-            if p.name in fixed:
+                stars = "*" if p.kind == p.VAR_POSITIONAL else "**"
+                value = self.create_proxy("placeholder", stars + p.name, (), {})
+            elif p.name in fixed:
                 value = fixed[p.name]
             else:
                 default = () if p.default is p.empty else (p.default,)
-                value = self.proxy(self.create_node("placeholder", p.name, default, {}))
-            if p.kind == p.KEYWORD_ONLY:
+                value = self.create_proxy("placeholder", p.name, default, {})
+            if p.kind == p.KEYWORD_ONLY and not several:
                 kwargs[p.name] = value
             else:
                 args.append(value)
         return args, kwargs
+
+
+class GraphAppendingTracer(Tracer):
+    """A tracer for proxies that are made by hand: what is done with them goes to the end of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph, self.root = graph, Module()
 
 
 class _CallsShown:
@@ -208,6 +258,8 @@ class _FunctionsShown:
         setattr(holder, name, other)
 
     def _shown(self, original: Any) -> Any:
+        original = getattr(original, "_fx_original", original)  # of a trace around this one
+
         def call(*args: Any, **kwargs: Any) -> Any:
             found: list[Any] = []
             map_aggregate(
@@ -217,7 +269,9 @@ class _FunctionsShown:
                 return original(*args, **kwargs)
             return self._tracer.create_proxy("call_function", original, args, kwargs)
 
-        return call
+        shown: Any = call
+        shown._fx_original = original
+        return shown
 
     def __exit__(self, *exc: object) -> None:
         for holder, name, original in reversed(self._before):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Any
 
 
@@ -18,5 +19,8 @@ BroadcastingList3 = _BroadcastingList()
 BroadcastingList4 = _BroadcastingList()
 BroadcastingList5 = _BroadcastingList()
 BroadcastingList6 = _BroadcastingList()
+
+for _name in ("Dict", "List", "Optional", "Tuple", "Union"):  # which libraries import from here
+    globals()[_name] = getattr(typing, _name)
 
 __all__ = [f"BroadcastingList{count}" for count in range(1, 7)]

@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import tautograd as torch
 
+from .._tensor.arguments import type_name
 from .._tensor.tensor import Tensor
 
 # Which share of a normal distribution has to be between the bounds to draw from it.
@@ -19,9 +22,20 @@ _SHARE = 0.3
 
 
 def fill_truncated(
-    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+    tensor: Tensor, mean: Any, std: Any, a: float, b: float, generator: Any
 ) -> Tensor:
     """Fill a tensor in place; its gradient is not recorded."""
+    if tensor.is_meta:
+        return tensor
+    for position, (name, value) in enumerate((("mean", mean), ("std", std)), 1):
+        # Python would compare and divide these.
+        if isinstance(value, np.ndarray) or (isinstance(value, Tensor) and value.ndim):
+            raise TypeError(
+                f"normal_(): argument '{name}' (position {position}) must be float, not "
+                f"{type_name(value)}"
+            )
+    if not std:
+        raise ZeroDivisionError("float division by zero: std is 0")
     share = _below((b - mean) / std) - _below((a - mean) / std)
     fill = _redrawn_normal if share > _SHARE else _kept_uniform
     return fill(tensor, mean, std, a, b, generator)

@@ -5,7 +5,7 @@ from .._ops.declare.public import NN_FUNCTIONAL
 
 globals().update(NN_FUNCTIONAL)
 
-__all__ = sorted(NN_FUNCTIONAL)
+__all__ = sorted({*NN_FUNCTIONAL, "linear_cross_entropy"})
 
 
 def __getattr__(name: str) -> object:
@@ -13,6 +13,11 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("tautograd.nn.grad")
+    if name == "linear_cross_entropy":  # few programs use it
+        from .._ops.nn.losses.linear_cross_entropy import linear_cross_entropy
+
+        globals()[name] = linear_cross_entropy
+        return linear_cross_entropy
     from .._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, globals()), name=name)

@@ -178,10 +178,13 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str='bilinear', padding_mode:
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
     """Each group of channels of each example minus its mean, over its deviation."""
 
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any=None, bias: Tensor | None=None, out_dtype: _dtype | None=None) -> Tensor:
+    """Products by groups: of rows of `mat_a`, of columns of `mat_b`, or of what both are summed over."""
+
 def gumbel_softmax(logits: Tensor, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
     """A random choice that can be differentiated: softmax of logits with Gumbel noise added."""
 
-def hardshrink(input: Tensor, lambd: Number=0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: Number=0.5, *, out: Tensor | None=None) -> Tensor:
     """x, or 0 within `lambd` of 0."""
 
 def hardsigmoid(input: Tensor, inplace: _bool=False) -> Tensor:
@@ -225,6 +228,9 @@ def leaky_relu_(input: Tensor, negative_slope: Number=0.01) -> Tensor:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
     """`input @ weight.T + bias`, over the last dimension of the input."""
+
+def linear_cross_entropy(input: Tensor, linear_weight: Any, target: Tensor, *, linear_bias: Any=None, weight: Tensor | None=None, reduction: str='mean', ignore_index: _int | None=None, label_smoothing: _float=0.0, options: Any=None) -> Tensor:
+    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`."""
 
 def local_response_norm(input: Tensor, size: _int, alpha: _float=0.0001, beta: _float=0.75, k: _float=1.0) -> Tensor:
     """x / (k + alpha * mean of squares of `size` neighbouring channels) ** beta."""
@@ -340,7 +346,7 @@ def rrelu(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, 
 def rrelu_(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, training: _bool=False, generator: Generator | None=None) -> Tensor:
     """In-place version of `rrelu`."""
 
-def scaled_dot_product_attention(query: Any, key: Any, value: TensorOrNumber, attn_mask: Any=None, dropout_p: _float=0.0, is_causal: _bool=False, scale: _float | None=None, enable_gqa: _bool=False) -> Tensor:
+def scaled_dot_product_attention(query: Any, key: Any, value: TensorOrNumber, attn_mask: Any=None, dropout_p: _float=0.0, is_causal: _bool=False, *, scale: _float | None=None, enable_gqa: _bool=False) -> Tensor:
     """`softmax(query @ key.T * scale + attn_mask) @ value`, by default with scale 1 / sqrt(width)."""
 
 def selu(input: Tensor, inplace: _bool=False) -> Tensor:
@@ -367,7 +373,7 @@ def softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _d
 def softmin(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
     """`softmax` of the negated input."""
 
-def softplus(input: Tensor, beta: Number=1.0, threshold: Number=20.0) -> Tensor:
+def softplus(input: Tensor, beta: Number=1.0, threshold: Number=20.0, *, out: Tensor | None=None) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, or x where that is as good."""
 
 def softshrink(input: Tensor, lambd: _float=0.5, *, out: Tensor | None=None) -> Tensor:

@@ -10,8 +10,9 @@ from typing import Any
 
 import tautograd as torch
 
+from .._ops.declare.subclasses import disabled_torch_function_impl
 from .._tensor.copying import own_attributes
-from .._tensor.creation import subclass_of
+from .._tensor.creation import leaf_of
 from .._tensor.printing import plain_tensor_types
 from .._tensor.tensor import Tensor
 from ._uninitialized import UninitializedTensorMixin
@@ -26,33 +27,9 @@ __all__ = [
 ]
 
 
-def _leaf(cls: type, data: Tensor, requires_grad: bool) -> Any:
-    """A leaf of this class on the memory of a tensor, without the tensor's history."""
-    if not isinstance(data, Tensor):
-        raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
-    out = subclass_of(cls, data)
-    out._node = out._base = None
-    out._output_nr = 0
-    out._requires_grad = False
-    if data._is_inference:
-        out._is_inference = True
-    if not isinstance(requires_grad, bool):
-        raise TypeError(
-            "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
-            f"{type(requires_grad).__name__}"
-        )
-    if requires_grad:
-        if not (data.dtype.is_floating_point or data.dtype.is_complex):
-            raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
-            )
-        out.requires_grad = requires_grad
-    return out
-
-
 def _rebuilt(data: Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Any:
     """A parameter from what `pickle` wrote down."""
-    out = _leaf(Parameter, data, requires_grad)
+    out = leaf_of(Parameter, data, requires_grad)
     out.__dict__.update(attributes)
     return out
 
@@ -74,14 +51,15 @@ class Parameter(Tensor, metaclass=_MarkedKind):
 
     __module__ = "torch.nn.parameter"
     mark = "_is_param"
+    __torch_function__ = disabled_torch_function_impl  # results are plain tensors
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = torch.empty(0)
         kind = type(data)
         if kind is Tensor or kind is Parameter or cls is not Parameter:
-            return _leaf(cls, data, requires_grad)
-        marked = _leaf(kind, data, requires_grad)
+            return leaf_of(cls, data, requires_grad)
+        marked = leaf_of(kind, data, requires_grad)
         marked.__dict__.update(data.__dict__)
         marked._is_param = True
         return marked
@@ -105,11 +83,12 @@ class Buffer(Tensor, metaclass=_MarkedKind):
 
     __module__ = "torch.nn.parameter"
     mark = "_is_buffer"
+    __torch_function__ = disabled_torch_function_impl
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = torch.empty(0)
-        out = _leaf(type(data), data, data.requires_grad)
+        out = leaf_of(type(data), data, data.requires_grad)
         out.persistent = persistent
         out._is_buffer = True
         return out
@@ -121,7 +100,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        return _leaf(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+        return leaf_of(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
@@ -133,6 +112,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose shape is not known yet."""
 
     cls_to_become = Tensor
+    __torch_function__ = disabled_torch_function_impl
 
     def __new__(
         cls,
@@ -141,7 +121,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         dtype: Any = None,
         persistent: bool = True,
     ) -> Any:
-        out = _leaf(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+        out = leaf_of(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
         out.persistent = persistent
         out._is_buffer = True
         return out

@@ -20,6 +20,9 @@ __all__ = ["Adafactor"]
 class Adafactor(Optimizer):
     """Adaptive learning rates with sublinear memory (Shazeer and Stern, 2018)."""
 
+    _by_elements = False
+    _takes_complex = False
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -66,8 +69,6 @@ class Adafactor(Optimizer):
         for p in group["params"]:
             if p._grad is None:
                 continue
-            if p.is_complex():
-                raise RuntimeError("Adafactor does not support complex parameters")
             self._check_dense(p)
             state = self.state[p]
             if not state:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.kernels import BLOCK as UNIT
 from .._autograd.modes import modes
 from .._ops.thread_pool import in_parallel
 from .._tensor.tensor import Tensor
@@ -100,11 +101,16 @@ class SmallBatch(Batch):
         found = self._bound.get(key)
         if found is None:
             found = self._bound[key] = self._bind(formula, flags, tuple(constants))
-        bound, write, row = found
+        bound, write, row, program, places = found
         write(row, 0, *constants.values())
         self.flat_bytes[:] = b"".join(self.bytes)
         _gather([p._grad._data for p in self.owners], self.gradient, self.gradient_bytes)
-        modes.quietly(execute, bound)
+        kernel = program.kernel(self.gradient.size)
+        if kernel is None:
+            modes.quietly(execute, bound)
+        else:
+            size = places[-1]
+            kernel(-(-size // UNIT), size, *places)
         for memory, part in self.copies:
             memory[:] = part
 
@@ -116,7 +122,8 @@ class SmallBatch(Batch):
         stored = [a.view(self.real) for a in (self.flat, self.gradient, *self.rows)]
         memory = program.memory(stored[0].size)
         if self.real == self.compute:
-            return program.bind([*stored, *constants, *memory]), write, row.data
+            bound = program.bind([*stored, *constants, *memory])
+            return bound, write, row.data, program, (*stored, row, stored[0].size)
         wide = [a.astype(self.compute) for a in stored]
         bound = [
             *((np.copyto, (w, a)) for w, a in zip(wide, stored, strict=True)),
@@ -127,7 +134,7 @@ class SmallBatch(Batch):
                 if i != 1
             ),
         ]
-        return bound, write, row.data
+        return bound, write, row.data, program, ()
 
 
 class LargeBatch(Batch):
@@ -143,7 +150,11 @@ class LargeBatch(Batch):
         program = program_of(formula, flags, tuple(constants), len(self.states), real, compute)
         row, values = program.constants()
         row[:] = list(constants.values())
-        _run_in_blocks(program, arrays, values, real == compute)
+        kernel = program.kernel(gradient.size)
+        if kernel is not None and all(a.flags.writeable for a in arrays if a is not gradient):
+            kernel(-(-gradient.size // UNIT), gradient.size, *arrays, row, gradient.size)
+        else:
+            _run_in_blocks(program, arrays, values, real == compute)
         for tensor, (flat, shared) in zip(tensors, flats, strict=True):
             if not shared:
                 data = tensor._data

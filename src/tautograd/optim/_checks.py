@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._arrays.dtypes import LEGACY_NAMES
 from .._tensor.tensor import Tensor
 
 
@@ -34,3 +35,15 @@ def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_dtype(name: str, parameter: Tensor) -> None:
+    """Refuse a parameter that no formula can update: whole numbers, and floats of a single byte."""
+    kind = parameter.dtype
+    if kind.is_complex or (kind.is_floating_point and kind.itemsize > 1):
+        return
+    if kind.is_floating_point:
+        raise NotImplementedError(f"\"{name}.step\" not implemented for '{LEGACY_NAMES[kind]}'")
+    raise RuntimeError(
+        f"{name}.step(): result type Float can't be cast to the desired output type {LEGACY_NAMES[kind]}"
+    )

@@ -100,6 +100,8 @@ class Elementwise(Optimizer):
             self._update_differentiably(group, members, states)
             return
         if modes.recorder is not None:
+            if modes.deferred is not None:  # else the step as a whole is one call
+                modes.deferred.force("a step of an optimizer whose class is not the library's")
             modes.recorder.update(self, group, number, members, states)
         else:
             flags = self._flags(group)

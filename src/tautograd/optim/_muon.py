@@ -16,6 +16,9 @@ __all__ = ["Muon"]
 class Muon(Optimizer):
     """Momentum orthogonalised by Newton-Schulz iterations (Jordan et al., 2024)."""
 
+    _by_elements = False
+    _takes_complex = False
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -64,8 +67,6 @@ class Muon(Optimizer):
             grad = p._grad
             if grad is None:
                 continue
-            if p.is_complex():
-                raise RuntimeError("Muon does not support complex parameters")
             self._check_dense(p)
             state = self.state[p]
             if "momentum_buffer" not in state:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._arrays import kernels
+
 # formula(parameter, gradient, states, constants, flags) -> new parameter, new states
 Formula = Callable[..., tuple[Any, tuple[Any, ...]]]
 
@@ -91,9 +93,12 @@ class Program:
         new, news = formula(p, g, tuple(old), constants, flags)
         self.inputs = 2 + states
         self.compute = compute
+        self._plain = dtype == compute
         self.names = names
         self.extra: list[Any] = []  # literals (arrays) and scratch (dtypes) after the constants
         self._first_extra = 2 + states + len(names)
+        self._runs = 0
+        self._kernel: Any = False  # not asked for yet
         places = [p.number, *(s.number for s in old)]
         self.instructions = self._place(trace, list(zip(places, [new, *news], strict=True)))
 
@@ -135,6 +140,28 @@ class Program:
             if where[value.number] != place:
                 instructions.append((_copy, (where[value.number], place)))
         return instructions
+
+    def kernel(self, size: int) -> Any:
+        """Machine code for a run on so many elements, which gives the same bits; None where NumPy's functions run."""
+        if self._kernel is False:
+            self._runs += 1 + size // _A_RUN
+            if kernels.pays_for_a_compiler(self._runs):
+                self._kernel = self._compiled()
+        return self._kernel or None
+
+    def _compiled(self) -> Any:
+        literals = {
+            self._first_extra + i: float(x)
+            for i, x in enumerate(self.extra)
+            if isinstance(x, np.ndarray)
+        }
+        return kernels.kernel_of_program(
+            self.compute if self._plain else None,
+            [(_NAMES.get(f, f.__name__), at) for f, at in self.instructions],
+            self.inputs,
+            len(self.names),
+            literals,
+        )
 
     def _new(self, what: Any) -> int:
         self.extra.append(what)
@@ -194,12 +221,17 @@ def _minimum(x: Any, y: Any, out: Any = None) -> Any:
     return np.minimum(x, y, out=out)
 
 
+_A_RUN = 4  # elements that take as long as the calls of a run
 # These two take the place of their result by name only.
 _TAKING_OUT: dict[Any, Any] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 def _copy(source: Any, out: Any) -> None:
     np.copyto(out, source)
+
+
+# What these are called where machine code is written.
+_NAMES = {_where: "where", _maximum: "maximum", _minimum: "minimum", _copy: "copy"}
 
 
 def _rounder(dtype: Any) -> Callable[..., Any]:

@@ -58,8 +58,7 @@ class ASGD(Elementwise):
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, etas, mus = scalars
-        advance(steps)
-        step, eta, mu = steps.item(0), etas.item(0), mus.item(0)
+        step, eta, mu = steps.item(0) + 1, etas.item(0), mus.item(0)
         lr, lambd = number(group["lr"]), group["lambd"]
         # Of the next step: tensors of the default dtype, whichever the states are loaded in.
         shrunk = 1 + lambd * lr * step
@@ -73,6 +72,7 @@ class ASGD(Elementwise):
             if not group["foreach"]:  # in which PyTorch divides tensors
                 raise
             eta_next = lr * math.inf
+        advance(steps)  # from here on nothing can fail
         etas[...] = scalar(eta_next, group)._data
         mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}

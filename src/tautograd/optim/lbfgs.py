@@ -9,7 +9,7 @@ from .._autograd.grad_mode import enable_grad, no_grad
 from .._ops.declare.public import FUNCTIONS
 from .._tensor.tensor import Tensor
 from ._checks import check, check_learning_rate
-from ._line_search import Point, strong_wolfe
+from ._line_search import Point, cubic_minimum, strong_wolfe
 from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
@@ -19,6 +19,8 @@ _REMEMBERED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad
 
 class LBFGS(Optimizer):
     """Limited-memory BFGS (Liu and Nocedal, 1989); `step` needs a closure, and calls it often."""
+
+    _by_elements = False
 
     def __init__(
         self,
@@ -69,10 +71,16 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = evaluate()
+        for p in self._params:  # all of them move, also without a gradient
+            self._check_parameter(p)
         state["func_evals"] += 1
         gradient = self._flat_gradient()
         if gradient.abs().max() <= group["tolerance_grad"]:
             return first_loss
+        search = group["line_search_fn"]
+        known = search is None or (isinstance(search, str) and search == "strong_wolfe")
+        if not known and group["max_iter"] > 0:  # else nothing is searched
+            raise RuntimeError("only 'strong_wolfe' is supported")
         _Descent(self, group, state, evaluate).run(float(first_loss), gradient)
         return first_loss
 
@@ -144,7 +152,7 @@ class _Descent:
                 break
             last = iteration == group["max_iter"]
             start = Point(0, loss, gradient, slope)
-            loss, gradient, count = self._advance(start, last, group["max_eval"] - evaluations)
+            loss, gradient, count = self._advance(start, last, evaluations)
             evaluations += count
             state["func_evals"] += count
             if (
@@ -185,7 +193,7 @@ class _Descent:
             direction.add_(self.old_stps[i], alpha=_plain(weights[i] - weight))
         return direction
 
-    def _advance(self, start: Point, last: bool, allowed: int) -> tuple[Any, Any, int]:
+    def _advance(self, start: Point, last: bool, evaluations: int) -> tuple[Any, Any, int]:
         """Move along the direction; the loss and gradient there, and the evaluations it took."""
         if self.group["line_search_fn"] is None:
             self.owner._move(self.t, self.d)
@@ -193,18 +201,19 @@ class _Descent:
                 return start.loss, start.gradient, 0
             loss = float(self.evaluate())
             return loss, self.owner._flat_gradient(), 1
-        if self.group["line_search_fn"] != "strong_wolfe":
-            raise RuntimeError("only 'strong_wolfe' is supported")
         here = [p.clone() for p in self.owner._params]
 
         def at(t: Any) -> tuple[float, Any]:
-            self.owner._move(t, self.d)
-            loss = float(self.evaluate())
-            gradient = self.owner._flat_gradient()
-            for p, saved in zip(self.owner._params, here, strict=True):
-                p.copy_(saved)
+            try:
+                self.owner._move(t, self.d)
+                loss = float(self.evaluate())
+                gradient = self.owner._flat_gradient()
+            finally:  # also if the closure fails at a point that is only tried
+                for p, saved in zip(self.owner._params, here, strict=True):
+                    p.copy_(saved)
             return loss, gradient
 
+        allowed = self.group["max_eval"] - evaluations
         loss, gradient, self.t, count = strong_wolfe(at, self.t, self.d, start, allowed)
         self.owner._move(self.t, self.d)
         return loss, gradient, count
@@ -212,3 +221,25 @@ class _Descent:
 
 def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
+
+
+# The line search by the names under which libraries import it.
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Any], tuple[Any, Any]],
+    x: Any, t: Any, d: Any, f: Any, g: Any, gtd: Any,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[Any, Any, Any, int]:  # fmt: skip
+    """The loss, the gradient and the step along `d` from `x` that were found, and the evaluations it took."""
+    start = Point(0, f, g, gtd)
+    return strong_wolfe(
+        lambda step: obj_func(x, step, d), t, d, start, max_ls, c1, c2, tolerance_change
+    )
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """Where the cubic through two points with their slopes is least."""
+    return cubic_minimum(Point(x1, f1, None, g1), Point(x2, f2, None, g2), bounds)

@@ -13,6 +13,7 @@ from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes, set_grad
 from .._tensor.tensor import Tensor
 from .._user_code.sites import warning_level
+from ._checks import check_dtype
 from ._hooks import (
     Hooks,
     added,
@@ -32,6 +33,8 @@ __all__ = [
 
 # The module of sparse arrays: loaded once a program makes one.
 SPARSE = "tautograd._arrays.sparse.base"
+# The module of tensors that are spread over ranks, likewise.
+DISTRIBUTED = "tautograd.distributed.tensor._array"
 
 
 class _Required:
@@ -53,6 +56,9 @@ class Optimizer:
 
     profile_hook_step = staticmethod(with_hooks)
     _for_sparse_gradients = ""  # the optimizer that takes them in place of this one
+    _by_elements = True  # whether an element's update depends on that element of parameter, gradient and state alone
+
+    _takes_complex = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -216,6 +222,8 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        if len(self._layouts) != len(self.param_groups):  # else they have been updated before
+            self._check_parameters()
         set_grad(bool(self.defaults.get("differentiable")))
         try:
             for number, group in enumerate(self.param_groups):
@@ -223,7 +231,13 @@ class Optimizer:
                     from ._sparse_gradients import dense_only
 
                     group = dense_only(self, group)
-                self._update_group(group, number)
+                if DISTRIBUTED in sys.modules:
+                    from ._local_shards import shards_of
+
+                    with shards_of(self, group):
+                        self._update_group(group, number)
+                else:
+                    self._update_group(group, number)
         finally:
             set_grad(before)
         return loss
@@ -231,6 +245,18 @@ class Optimizer:
     def _update_group(self, group: dict[str, Any], number: int) -> None:
         """Change the parameters of one group."""
         raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Refuse what cannot be updated before anything is: a step is done whole, or not at all."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p._grad is not None:
+                    self._check_parameter(p)
+
+    def _check_parameter(self, parameter: Tensor) -> None:
+        check_dtype(type(self).__name__, parameter)
+        if not self._takes_complex and parameter.is_complex():
+            raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
 
     def _check_dense(self, parameter: Tensor) -> None:
         if parameter._grad.is_sparse:

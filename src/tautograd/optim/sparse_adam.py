@@ -45,8 +45,12 @@ class SparseAdam(Optimizer):
         """Change the parameters by their gradients."""
         return self._step_with(closure)
 
-    def _update_group(self, group: dict[str, Any], number: int) -> None:
-        if any(p._grad is not None for p in group["params"]):
+    def _check_parameter(self, parameter: Tensor) -> None:
+        super()._check_parameter(parameter)
+        if not parameter._grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
+
+    def _update_group(self, group: dict[str, Any], number: int) -> None:
+        """Sparse gradients have been taken out of the group, and others were refused."""

@@ -381,7 +381,16 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 def treespec_loads(serialized: str) -> TreeSpec:
     """A shape from JSON."""
-    protocol, data = json.loads(serialized)
+    if not isinstance(serialized, (str, bytes, bytearray)):
+        raise TypeError(
+            f"the JSON object must be str, bytes or bytearray, not {type(serialized).__name__}"
+        )
+    try:
+        protocol, data = json.loads(serialized)
+    except json.JSONDecodeError as error:
+        raise json.JSONDecodeError(error.msg, error.doc, error.pos) from None
+    except (TypeError, ValueError):
+        raise ValueError("treespec_loads(): a list of a protocol and a tree is wanted") from None
     if protocol != _PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{_PROTOCOL}]")
     return _from_plain(data)

@@ -217,7 +217,7 @@ class TreeSpec:
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         if type is None and context is not None:
             raise AssertionError("leaf node should not have a context")
-        if type is None and children_specs:
+        if type is None and len(children_specs):
             raise AssertionError("leaf node should not have children")
         self.type = type
         self._context = context

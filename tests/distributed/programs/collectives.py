@@ -27,7 +27,7 @@ def main(torch, dist):
         try:
             found[name] = plain(run())
         except Exception as error:
-            words = str(error).splitlines()[0].replace("ProcessGroupGloo", "ProcessGroup")
+            words = str(error).splitlines()[0]
             found[name] = [type(error).__name__, words]
 
     def mine(dtype, shape, salt=0):

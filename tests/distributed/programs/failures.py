@@ -46,6 +46,18 @@ def main(torch, dist):
         elif rank == 1:
             dist.send(torch.ones(2), dst=0, group=group)
 
+    def too_long(group):
+        if rank == 0:
+            dist.recv(torch.ones(3), src=1, group=group)
+        elif rank == 1:
+            dist.send(torch.ones(5), dst=0, group=group)
+
+    def dtypes(group):
+        dist.all_reduce(torch.ones(3, dtype=torch.float64 if rank else torch.float32), group=group)
+
+    def roots(group):
+        dist.broadcast(torch.ones(3), src=rank, group=group)
+
     def monitored(group):
         if rank != 1:
             dist.monitored_barrier(group, timeout=timedelta(seconds=0.5))
@@ -60,6 +72,9 @@ def main(torch, dist):
     case("late", late)
     case("never sent", never_sent)
     case("too short", too_short)
+    case("too long", too_long)
+    case("dtypes", dtypes)
+    case("roots", roots)
     case("monitored", monitored)
     dist.barrier()
     if rank == size - 1:

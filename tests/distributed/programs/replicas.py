@@ -37,6 +37,8 @@ def train(torch, dist, bug):
             for i, (x, y) in enumerate(loader):  # line: epoch, seed, workers
                 if bug == "join" and odd and epoch == 1 and i == 2:
                     break
+                if bug == "uneven" and not odd and epoch == 1 and i == 3:
+                    break
                 optimizer.zero_grad()
                 if bug == "no_sync":
                     with ddp.no_sync():
@@ -48,7 +50,7 @@ def train(torch, dist, bug):
                 elif bug == "bypassed":
                     F.mse_loss(ddp.module(x), y).backward()  # line: bypassed
                 else:
-                    F.mse_loss(ddp(x), y).backward()
+                    F.mse_loss(ddp(x), y).backward()  # line: uneven
                 if bug == "clip" and odd:
                     nn.utils.clip_grad_norm_(ddp.parameters(), 0.01)  # line: clip
                 if bug == "clipped everywhere":
@@ -64,13 +66,16 @@ def train(torch, dist, bug):
                 if bug == "replica" and odd:
                     with torch.no_grad():
                         model[0].bias.add_(1e-3)
-                optimizer.step()  # line: same batches, twice, settings, skip, replica
+                optimizer.step()  # line: same batches, twice, settings, skip, replica, states
+                if bug == "states" and odd and i == 1:
+                    for state in optimizer.state.values():
+                        state["momentum_buffer"].mul_(2)
 
 
 # What is found; the last are sound.
 EXPECTED = {
     "clip": "TGR03", "skip": "TGR04", "seed": "TGR08", "epoch": "TGR07", "bypassed": "TGR02", "no_sync": "TGR05",
-    "twice": "TGR06", "reduced by hand": "TGR06", "settings": "TGR11", "replica": "TGR01",
+    "twice": "TGR06", "reduced by hand": "TGR06", "settings": "TGR11", "replica": "TGR01", "states": "TGR01",
     "same batches": "TGR09", "workers": "TGR10",
     "sound": None, "join": None, "accumulated": None, "clipped everywhere": None, "frozen part": None,
 }  # fmt: skip

@@ -75,19 +75,14 @@ def cases() -> dict[str, Case]:
 
 def _of_family(path: Path) -> list[Case]:
     text = path.read_text(encoding="utf-8")
-    marks = {
-        number: match[1]
-        for number, line in enumerate(text.splitlines(), start=1)
-        if (match := _MARK.search(line))
-    }
-    made = []
+    marked, made = blamed(text), []
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and [a.arg for a in node.args.args] == ["torch"]:
             told = " ".join((ast.get_docstring(node) or "").split())
             fact, _, rest = told.partition(": ")
             why, _, source = rest.rpartition(" ")
             span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            lines = tuple(sorted(n for n in span if marks.get(n) in ("bug", "here")))
+            lines = tuple(n for n in marked if n in span)
             assert source.startswith("http"), f"{node.name}: no source"
             assert lines, f"{node.name}: no line is marked"
             made.append(Case(node.name, path.stem, fact, why, source, lines))
@@ -102,17 +97,32 @@ def _folder() -> Path:
 
 @cache
 def _module(family: str, kind: str) -> ModuleType:
-    other = KINDS[1 - KINDS.index(kind)]
-    lines = (HERE / f"{family}.py").read_text(encoding="utf-8").splitlines()
-    kept = ["" if (m := _MARK.search(line)) and m[1] == other else _bare(line) for line in lines]
     path = _folder() / f"{family}_{kind}.py"
-    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    path.write_text(
+        variant((HERE / f"{family}.py").read_text(encoding="utf-8"), kind), encoding="utf-8"
+    )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def blamed(text: str) -> list[int]:
+    """The lines that are to blame: the mistake itself, and those marked `# here`."""
+    marks = {n: m[1] for n, line in enumerate(text.splitlines(), 1) if (m := _MARK.search(line))}
+    return [n for n, mark in marks.items() if mark in ("bug", "here")]
+
+
+def variant(text: str, kind: str) -> str:
+    """A marked program with its mistake or with its correction; lines keep their numbers."""
+    other = KINDS[1 - KINDS.index(kind)]
+    kept = [
+        "" if (m := _MARK.search(line)) and m[1] == other else _bare(line)
+        for line in text.splitlines()
+    ]
+    return "\n".join(kept) + "\n"
 
 
 def _bare(line: str) -> str:

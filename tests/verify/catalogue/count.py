@@ -17,7 +17,12 @@ def main(arguments: list[str]) -> None:
     halves = {"developed": developed_on, "counted": counted}
     engines = [word for word in words if word in ("torch", "tautograd")] or ["torch", "tautograd"]
     chosen = [word for word in words if word in halves] or list(halves)
-    batches = [word for word in words if word in ("first", "second")] or ["first", "second"]
+    batches = [word for word in words if word in ("first", "second", "third", "fourth")] or [
+        "first",
+        "second",
+        "third",
+        "fourth",
+    ]
     parts = [word for word in words if word not in (*halves, *engines, *batches)]
     for engine in engines:
         import_module(engine)

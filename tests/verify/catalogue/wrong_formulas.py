@@ -933,7 +933,7 @@ NOT_FINITE: dict[str, Any] = {
     ),
     "power_of_zero": ("pow|__pow__", lambda torch: lambda x: (x**0.5 * (x > 0)).sum(), [4.0, 0.0]),
     "division_hidden": (
-        "div|__truediv__|truediv",
+        "div|__truediv__|truediv|__rdiv__|reciprocal",
         lambda torch: lambda x: torch.where(x != 0, 1 / x, 0 * x).sum(),
         [2.0, 0.0],
     ),

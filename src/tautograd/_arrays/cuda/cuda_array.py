@@ -15,7 +15,10 @@ of those, a `CudaArray` leaves the answer to it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
+from threading import local
 from typing import Any
 
 from . import views
@@ -214,6 +217,38 @@ def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
     out.dense = True
     out.source = None
     return out
+
+
+class _Slots(local):
+    """Places for arrays to come, of this thread."""
+
+    free: dict[int, list[Any]] | None = None
+
+
+_slots = _Slots()
+
+
+@contextmanager
+def placing(slots: dict[int, list[Any]]) -> Iterator[None]:
+    """Inside, `new` makes arrays of so many bytes in these places first, as long as there are any."""
+    if not hasattr(backend.allocate, "plain"):
+        backend.allocate = _with_slots(backend.allocate)
+    _slots.free = slots
+    try:
+        yield
+    finally:
+        _slots.free = None
+
+
+def _with_slots(plain: Any) -> Any:
+    """An allocator that looks for a place of this thread first."""
+
+    def allocate(size: int) -> Any:
+        free = _slots.free.get(size) if _slots.free else None
+        return free.pop(0) if free else plain(size)
+
+    allocate.plain = plain  # type: ignore[attr-defined]
+    return allocate
 
 
 # --- the library underneath ----------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Iterator
 from struct import Struct
 from typing import Any
 
@@ -174,21 +175,45 @@ class Gemm:
         dtype = x.dtype
         if out is None:
             out = new((m, n), dtype)
-        elif out.dtype != dtype or not out.dense or out.shape != (m, n):
+        elif out.dtype != dtype or out.shape != (m, n) or not _is_by_rows(out):
             return None
         size = dtype.itemsize
+        lead = n if out.dense else out.strides[0] // size
         x, turn_x, lead_x = self._placed(x, m, k, size, turn_first)
         y, turn_y, lead_y = self._placed(y, k, n, size, turn_second)
         pays = code in _HALVES and not add and m * n * k >= self.pads_from
-        if pays and (lead_x | lead_y | m | n | k) % _ALIGNED:
+        if pays and (lead_x | lead_y | lead) % _ALIGNED:
             sides = (x, turn_x, lead_x, y, turn_y, lead_y)
-            return self._on_even_rows(*sides, out, m, n, k, code)
+            found = self._on_even_rows(
+                *sides, out if out.dense else new((m, n), dtype), m, n, k, code
+            )
+            if found is not out:
+                np.copyto(out, found)
+            return out
+        places = (x.ptr, turn_x, lead_x), (y.ptr, turn_y, lead_y), (out.ptr, lead)
+        if pays:
+            for part in _even_parts(m, n, k):
+                self._multiply(code, size, *places, *part)
+        else:
+            self._multiply(code, size, *places, (0, m), (0, n), (0, k), add)
+        return out
+
+    def _multiply(
+        self, code: str, size: int, x: tuple[int, int, int], y: tuple[int, int, int], out: tuple[int, int],
+        rows: tuple[int, int], columns: tuple[int, int], terms: tuple[int, int], add: bool,
+    ) -> None:  # fmt: skip
+        """A part of a product: of these rows and columns (first and how many), over these terms."""
+        (at_m, m), (at_n, n), (at_k, k) = rows, columns, terms
+        (x_start, turn_x, lead_x), (y_start, turn_y, lead_y), (start, lead) = x, y, out
+        down, along = (1, lead_x) if turn_x else (lead_x, 1)
+        x_start += (at_m * down + at_k * along) * size
+        down, along = (1, lead_y) if turn_y else (lead_y, 1)
+        y_start += (at_k * down + at_n * along) * size
         call, handle = self._call(code, 0)
         call(
-            handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, x.ptr, lead_x,
-            self.one[code] if add else self.zero[code], out.ptr, n,
+            handle, turn_y, turn_x, n, m, k, self.one[code], y_start, lead_y, x_start, lead_x,
+            self.one[code] if add else self.zero[code], start + (at_m * lead + at_n) * size, lead,
         )  # fmt: skip
-        return out
 
     def rows_by(self, code: str, m: int, n: int, k: int, turned: bool) -> Any:
         """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all by rows, m by n, k terms."""
@@ -207,7 +232,7 @@ class Gemm:
 
         return multiply
 
-    def affine(self, x: Any, y: Any, bias: Any) -> Any:
+    def affine(self, x: Any, y: Any, bias: Any, out: Any = None) -> Any:
         """`x @ y + bias` of two matrices and a row in one call, or None where there is no such call."""
         lt = self.lt
         if (
@@ -222,7 +247,10 @@ class Gemm:
             return None
         if (m | n | k) % _ALIGNED and x.dtype.char in _HALVES and m * n * k >= self.pads_from:
             return None
-        out = new((m, n), x.dtype)
+        if out is None:
+            out = new((m, n), x.dtype)
+        elif not out.dense:
+            return None
         size = x.dtype.itemsize
         x, turn_x, lead_x = self._placed(x, m, k, size, False)
         y, turn_y, lead_y = self._placed(y, k, n, size, False)
@@ -339,6 +367,29 @@ class Gemm:
             return None
         found = self._matrices(np.reshape(x, (-1, x.shape[-1])), y, None, code)
         return None if found is None else np.reshape(found, (*x.shape[:-1], y.shape[1]))
+
+
+def _even_parts(m: int, n: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """A large product in half precision as parts of even sizes, as tensor cores want them, and what is left over.
+
+    The last few terms come first, so that the sum of all is rounded once.
+    """
+    for rows in _even_and_rest(m):
+        for columns in _even_and_rest(n):
+            for i, terms in enumerate(reversed(_even_and_rest(k))):
+                yield rows, columns, terms, i > 0
+
+
+def _even_and_rest(size: int) -> list[tuple[int, int]]:
+    even = size - size % _ALIGNED
+    return [(at, count) for at, count in ((0, even), (even, size - even)) if count]
+
+
+def _is_by_rows(x: Any) -> bool:
+    """Whether the elements of each row of a matrix lie side by side; rows may be apart."""
+    (rows, columns), (down, along), size = x.shape, x.strides, x.dtype.itemsize
+    apart = along == size and down >= columns * size and down % size == 0 and rows > 1
+    return bool(x.dense or apart)
 
 
 def _apart(x: Any) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..devices import META, creator, is_meta
 from ..strided import contiguous_strides
 
 _FLAGS = SimpleNamespace(c_contiguous=True, f_contiguous=False, writeable=True)
@@ -28,10 +30,15 @@ class SparseArray(NDArrayOperatorsMixin):
 
     shape: tuple[int, ...]
     values: Any
-    backend = "SparseCPU"
     flags = _FLAGS
     base = None
     is_sparse_array = True
+
+    name = "Sparse"  # of the layout, in PyTorch's errors
+
+    @property
+    def backend(self) -> str:
+        return f"{self.name}{'Meta' if is_meta(self.values) else 'CPU'}"
 
     @property
     def ndim(self) -> int:
@@ -59,12 +66,33 @@ class SparseArray(NDArrayOperatorsMixin):
 
     def dense(self) -> Any:
         """All elements, the zeros too."""
+        if is_meta(self.values):
+            return creator(META).empty(self.shape, self.dtype)
+        return self._dense()
+
+    def _dense(self) -> Any:
         raise NotImplementedError
 
     def become(self, other: Any) -> None:
         """Hold what another array of the same layout holds: a change in place."""
         for slot in (*SparseArray.__slots__, *type(self).__slots__):
             setattr(self, slot, getattr(other, slot))
+
+    def with_parts(self, change: Callable[[Any], Any]) -> Any:
+        """The same array with each of the arrays that it consists of changed."""
+        out = object.__new__(type(self))
+        for slot in (*SparseArray.__slots__, *type(self).__slots__):
+            part = getattr(self, slot)
+            setattr(out, slot, change(part) if hasattr(part, "dtype") else part)
+        return out
+
+    def require_places(self, name: str) -> None:
+        """Refuse on the device `meta` what has to know where elements stand."""
+        if is_meta(self.values):
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}' with arguments from the '{self.backend}' backend: where the "
+                "elements stand is not known on the device meta."
+            )
 
     def of_values(self, values: Any) -> Any:
         """The same places, with other elements there."""
@@ -130,6 +158,7 @@ class SparseArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         from .functions import FUNCTIONS, UFUNCS, on_values
 
+        self.require_places(_name_of(ufunc, method))
         if method == "reduce" and ufunc is np.add:
             return FUNCTIONS[np.sum](*args, **kwargs)
         if method == "__call__":

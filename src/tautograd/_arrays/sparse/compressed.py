@@ -26,8 +26,8 @@ class CompressedArray(SparseArray):
         self.shape = tuple(shape)
 
     @property
-    def backend(self) -> str:  # type: ignore[override]
-        return f"Sparse{self.kind.title()}CPU"
+    def name(self) -> str:  # type: ignore[override]
+        return f"Sparse{self.kind.title()}"
 
     @property
     def nnz(self) -> int:
@@ -38,12 +38,14 @@ class CompressedArray(SparseArray):
 
     def scipy(self) -> Any:
         """As SciPy's matrix."""
+        self.require_places("addmm.out")
         from scipy import sparse
 
         maker = sparse.csr_array if self.kind == "csr" else sparse.csc_array
         return maker((self.values, self.others, self.starts), shape=self.shape)
 
     def coo(self) -> CooArray:
+        self.require_places("to_sparse")
         counts = np.diff(self.starts)
         own = np.repeat(np.arange(len(counts)), counts)
         pair = (own, self.others) if self.kind == "csr" else (self.others, own)
@@ -52,7 +54,7 @@ class CompressedArray(SparseArray):
             found.coalesced = found.is_in_order()
         return found.coalesce()
 
-    def dense(self) -> Any:
+    def _dense(self) -> Any:
         return self.coo().dense()
 
 

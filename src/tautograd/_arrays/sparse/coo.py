@@ -37,6 +37,7 @@ class CooArray(SparseArray):
 
     def keys(self) -> Any:
         """Each place as one number, in the order in which elements would lie in memory."""
+        self.require_places("_coalesce")
         extents = self.shape[: self.sparse_dim]
         if not extents:
             return np.zeros(self.nnz, np.int64)
@@ -60,7 +61,7 @@ class CooArray(SparseArray):
         places = np.stack(np.unravel_index(kept, extents)) if extents else self.indices[:, :1]
         return CooArray(places.astype(np.int64), values, self.shape, True)
 
-    def dense(self) -> Any:
+    def _dense(self) -> Any:
         found = self.coalesce()
         out = np.zeros(self.shape, self.dtype)
         out[tuple(found.indices)] = found.values if found.sparse_dim else found.values[0:1].sum(0)
@@ -111,7 +112,15 @@ def masked(array: Any, mask: CooArray) -> CooArray:
             found = keys[at] == wanted
             values[found] = held.values[at[found]]
         return CooArray(mask.indices, values, mask.shape, mask.coalesced)
-    return CooArray(mask.indices, np.array(array[tuple(mask.indices)]), mask.shape, mask.coalesced)
+    there = np.array(at_places(array, mask.indices))
+    return CooArray(mask.indices, there, mask.shape, mask.coalesced)
+
+
+def at_places(array: Any, indices: Any) -> Any:
+    """What stands at listed places of an array: all of it for each, where a place fixes no dimension."""
+    if len(indices):
+        return array[tuple(indices)]
+    return np.broadcast_to(array, (indices.shape[1], *array.shape))
 
 
 def merged(a: CooArray, b: CooArray) -> CooArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .base import SparseArray, as_dense, is_sparse
 from .compressed import CompressedArray, compressed
-from .coo import CooArray, empty, masked, merged, transposed
+from .coo import CooArray, at_places, empty, from_dense, masked, merged, transposed
 from .moves import MOVES
 
 _KEEP_ZERO = frozenset(
@@ -73,9 +73,16 @@ def _add(ufunc: Any, args: Any, kwargs: Any) -> Any:
                 "does not currently support broadcasting)"
             )
         result = np.array(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), y.shape)))
+        if np.dtype(y.dtype).kind == "V" and result.dtype != y.dtype:
+            raise RuntimeError(
+                f"add(dense, sparse): no addition of {result.dtype} and {y.dtype}; convert one of them"
+            )
         added = _coo(y).coalesce()
         result = result.astype(np.result_type(result, y.dtype), copy=False)
-        ufunc.at(result, tuple(added.indices), added.values)
+        if added.sparse_dim:
+            ufunc.at(result, tuple(added.indices), added.values)
+        elif added.nnz:
+            ufunc(result, added.values[0], out=result)
     return _put(result, kwargs)
 
 
@@ -98,8 +105,11 @@ def _multiply(ufunc: Any, args: Any, kwargs: Any) -> Any:
         product = _both(_coo(x), _coo(y))
         return _put(compressed(product, kind) if kind else product, kwargs)
     sparse, other = (x, y) if is_sparse(x) else (y, x)
+    whole = np.broadcast_shapes(sparse.shape, np.shape(other))
+    if whole != tuple(sparse.shape):  # every element may be there more than once
+        return _put(from_dense(as_dense(sparse) * other, len(whole)), kwargs)
     places = _coo(sparse).coalesce() if isinstance(sparse, CompressedArray) else sparse
-    there = np.broadcast_to(other, sparse.shape)[tuple(places.indices)]
+    there = at_places(np.broadcast_to(other, sparse.shape), places.indices)
     result = places.of_values(places.values * there)
     kind = getattr(sparse, "kind", None)
     return _put(compressed(result, kind) if kind else result, kwargs)
@@ -171,7 +181,7 @@ def product(x: Any, y: Any) -> Any:
             found.data,
             found.shape,
         )
-        return compressed(result, kind) if kind else result.coo()
+        return result if kind else result.coo()  # of CSC ones it is CSR, as PyTorch's is
     if is_sparse(x):
         return np.ascontiguousarray(scipy_of(x) @ y)
     return np.ascontiguousarray((scipy_of(y).T @ x.T).T)
@@ -209,8 +219,7 @@ def _sum(
         dtype = np.int64
     if axis is None and not keepdims:
         return np.sum(x.values, dtype=dtype)
-    found = summed(_coo(x), axis, keepdims)
-    return found if dtype is None else found.astype(dtype)
+    return summed(_coo(x if dtype is None else x.astype(dtype)), axis, keepdims)
 
 
 def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
@@ -231,6 +240,8 @@ def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
 def _transpose(x: Any, axes: Any = None) -> Any:
     order = tuple(reversed(range(x.ndim))) if axes is None else tuple(d % x.ndim for d in axes)
     if isinstance(x, CompressedArray):
+        if order == (0, 1):
+            return x
         other = "csc" if x.kind == "csr" else "csr"
         return CompressedArray(other, x.starts, x.others, x.values, x.shape[::-1])
     return transposed(x, order)

@@ -41,7 +41,7 @@ def selected(x: CooArray, axis: int, place: int) -> Any:
         return CooArray(x.indices, values, _without(x.shape, axis), x.coalesced)
     held = x.indices[axis] == place
     if x.sparse_dim == 1:
-        return np.sum(x.values[held], axis=0, dtype=x.dtype)
+        return np.asarray(np.sum(x.values[held], axis=0, dtype=x.dtype))
     rest = [d for d in range(x.sparse_dim) if d != axis]
     return CooArray(x.indices[rest][:, held], x.values[held], _without(x.shape, axis), x.coalesced)
 
@@ -74,7 +74,7 @@ def item(x: CooArray, index: Any) -> Any:
             if isinstance(found, CooArray):
                 found = selected(found, axis, int(step) % extent)
             else:
-                found = np.take(found, step, axis=axis)
+                found = np.asarray(np.take(found, step, axis=axis))
         else:
             raise not_for("index.Tensor", x.backend)
     return found

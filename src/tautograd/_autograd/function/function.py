@@ -198,6 +198,7 @@ def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: An
     of = {id(x): held for x, held in tangents}
     for level in sorted({level for _, held in tangents for level in held}):
         along = [_tangent(node, a, of.get(id(a), {}).get(level)) for a in args]
+        versions = {id(t): t._version for t in along if isinstance(t, Tensor)}
         node.in_jvp = True
         try:
             found = cls.jvp(node.shown(), *along)
@@ -217,14 +218,15 @@ def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: An
                     "non-differentiable. You should return None at that position instead."
                 )
             if id(result) in of and any(result is t for t in node.dirty):
-                _check_inplace_tangent(of[id(result)].get(level), tangent)
+                _check_inplace_tangent(of[id(result)].get(level), tangent, versions)
             if tangent is not None:
                 set_tangent(result, level, tangent)
 
 
-def _check_inplace_tangent(before: Any, after: Any) -> None:
+def _check_inplace_tangent(before: Any, after: Any, versions: dict[int, int]) -> None:
     """An input changed in place keeps its tangent, which jvp must have changed in place as well."""
-    if before is not after:
+    unchanged = after is not None and versions.get(id(after)) == after._version
+    if before is not after or unchanged:
         raise RuntimeError(
             "An inplace custom Function is not modifying the forward mode gradients inplace. If the "
             "forward is modifying an input inplace, then the jvp function must modify the "

@@ -74,3 +74,17 @@ def unit(tensor: Tensor, index: Any, amount: Any) -> Any:
     step = np.zeros_like(tensor._data)
     step[index] = amount
     return step
+
+
+def require_callable(name: str, func: Any) -> None:
+    if not callable(func):
+        raise TypeError(f"{name}(): argument 'func' must be callable, not {type(func).__name__}")
+
+
+def require_float(name: str, argument: str, value: Any) -> None:
+    """Refuse a step or tolerance that is no real number, before any difference is taken."""
+    single = isinstance(value, Tensor) and value.numel() == 1 and not value.is_complex()
+    if not single and not isinstance(value, (int, float, np.floating, np.integer)):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be float, not {type(value).__name__}"
+        )

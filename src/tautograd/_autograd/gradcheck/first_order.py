@@ -16,7 +16,14 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
-from .common import Check, GradcheckError, as_tuple, recorded
+from .common import (
+    Check,
+    GradcheckError,
+    as_tuple,
+    recorded,
+    require_callable,
+    require_float,
+)
 from .parts import check_backward, check_forward
 from .smaller import check_batched, check_batched_forward, check_linear, check_undefined
 
@@ -57,11 +64,20 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
+    for name, value in (("eps", eps), ("atol", atol), ("rtol", rtol), ("nondet_tol", nondet_tol)):
+        require_float("gradcheck", name, value)
     check = Check(func, as_tuple(inputs), eps, atol, rtol)
     check.nondet_tol, check.check_grad_dtypes, check.fast = nondet_tol, check_grad_dtypes, fast_mode
     try:
         _check_inputs(check.inputs)
+        require_callable("gradcheck", func)
         outputs = as_tuple(func(*check.inputs))
+        for i, output in enumerate(outputs):
+            if not isinstance(output, Tensor):
+                raise TypeError(
+                    f"gradcheck(): expected output {i} of 'func' to be a Tensor, not "
+                    f"{type(output).__name__}"
+                )
         if check_backward_ad:
             check_backward(check, outputs)
         if check_forward_ad:

@@ -10,7 +10,7 @@ import numpy as np
 from ..._random import default_generator, uniform
 from ..._tensor.tensor import Tensor, make
 from ..api import grad
-from .common import as_tuple, recorded
+from .common import as_tuple, recorded, require_callable
 from .first_order import gradcheck
 
 
@@ -49,12 +49,19 @@ def gradgradcheck(
         raise AssertionError(
             "Setting check_batched_grad=True requires check_rev_over_rev to be True"
         )
+    require_callable("gradgradcheck", func)
     arguments = as_tuple(inputs)
     if grad_outputs is None:
         outputs = recorded(as_tuple(func(*arguments)))
         starts = tuple(_random_start(o, gen_non_contig_grad_outputs) for o in outputs)
     else:
         starts = as_tuple(grad_outputs)
+        for start in starts:
+            if not isinstance(start, Tensor):
+                raise TypeError(
+                    "gradgradcheck(): argument 'grad_outputs' must be a Tensor or tuple of Tensors, "
+                    f"not {type(start).__name__}"
+                )
     # Forward mode is given detached inputs: remember which ones are to be differentiated.
     wanted = {i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad}
     wanted_starts = {i for i, x in enumerate(starts) if x.requires_grad}

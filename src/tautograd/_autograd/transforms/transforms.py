@@ -261,6 +261,13 @@ def jvp(
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """`(output, jvp_fn)`: the output and a function that maps tangents to output tangents."""
+    if not callable(func):
+        raise TypeError(f"linearize(): argument 'func' must be callable, not {type(func).__name__}")
+    for primal in NESTS.leaves(primals):
+        if not isinstance(primal, Tensor):
+            raise TypeError(
+                f"linearize(): Expected primals to only contain Tensors, got {type(primal)}"
+            )
     output = func(*primals)
 
     def jvp_fn(*tangents: Any) -> Any:

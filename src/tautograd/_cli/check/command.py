@@ -33,6 +33,8 @@ def check(namespace: argparse.Namespace) -> int:
 
 def _module(name: str) -> Program:
     """The program of `-m name`, found here or on the search path without importing anything of it."""
+    if "\0" in name or not all(name.split(".")):
+        raise CannotRead(f"no module '{name}' to run")
     roots = [Path()]
     spec = importlib.util.find_spec(name.partition(".")[0])  # of a top-level name: imports nothing
     if spec is not None:

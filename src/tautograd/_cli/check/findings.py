@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -83,12 +84,22 @@ def _look(path: Path, use: Use) -> Iterator[Finding]:
             name = f"torch.Tensor.{use.path}"
             yield Finding(*place, name, True, *reason(name), None, use.guarded, sure=False)
         return
+    missing = _missing(use.path)
+    if missing is not None:
+        public, near = missing
+        yield Finding(*place, use.path, public, *reason(use.path), near, use.guarded, sure=True)
+
+
+@functools.cache
+def _missing(path: str) -> tuple[bool, str | None] | None:
+    """Whether PyTorch has what is missing here, and what is nearest; None if it is here."""
     try:
-        resolve(use.path)
+        resolve(path)
     except Missing as missing:
         public = is_public(f"{missing.parent}.{missing.name}")
         near = None if public else suggested(missing.parent, missing.name, dir(missing.found))
-        yield Finding(*place, use.path, public, *reason(use.path), near, use.guarded, sure=True)
+        return public, near
+    return None
 
 
 _methods: frozenset[str] | None = None

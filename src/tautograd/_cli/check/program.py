@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import tokenize
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from tautograd._names.table import ENGINES
 from .scopes import Scope, scope_of
 from .uses import Use, uses_in
 
+_DEEPEST = 300  # levels of a syntax tree; Python itself compiles hardly more
+_LARGEST = 64 << 20  # characters of a file
 _MANY = 2000  # files: a program is smaller, and whoever checks a whole disk should say so
 
 
@@ -45,7 +48,10 @@ class Program:
         self.root = script.parent if root is None else root
         self.files: dict[str, File] = {}
         self.unread: list[tuple[Path, str]] = []
+        self._waiting: deque[tuple[Path, str]] = deque()
         self._read(script, name, required=True)
+        while self._waiting:
+            self._read(*self._waiting.popleft())
         for file in self.files.values():
             self._follow_stars(file)
         for file in self.files.values():
@@ -59,25 +65,27 @@ class Program:
             return
         try:
             with tokenize.open(path) as stream:
-                tree = ast.parse(stream.read(), str(path))
+                tree = ast.parse(stream.read(_LARGEST), str(path))
+            if _depth(tree) > _DEEPEST:
+                raise RecursionError(f"its code is nested more than {_DEEPEST} levels deep")
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if required:
                 raise CannotRead(_said(path, error)) from error
             self.unread.append((path, _said(path, error)))
             return
         file = self.files[name] = File(path, name, tree, scope_of(tree, None))
-        for module in _imported(tree, file.package):
-            self._find(module)
+        found = [each for module in _imported(tree, file.package) for each in self._find(module)]
+        self._waiting.extendleft(reversed(found))  # in the order in which Python would read them
 
-    def _find(self, module: str) -> None:
-        """Read a module, and the packages it is in, if they are the program's own."""
+    def _find(self, module: str) -> Iterator[tuple[Path, str]]:
+        """A module, and the packages it is in, if they are the program's own."""
         steps = module.split(".")
         for length in range(1, len(steps) + 1):
             part = ".".join(steps[:length])
             place = self.root.joinpath(*steps[:length])
             for path in (place.with_suffix(".py"), place / "__init__.py"):
                 if path.is_file():
-                    self._read(path, part)
+                    yield path, part
                     break
 
     def _follow_stars(self, file: File) -> None:
@@ -112,6 +120,14 @@ class Program:
         for file in self.files.values():
             for use in uses_in(file.tree, file.scope):
                 yield file.path, use
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep a syntax tree is."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [c for node in level for c in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:

@@ -64,8 +64,9 @@ def scope_of(node: ast.AST, outer: Scope | None) -> Scope:
     for argument in _arguments(node):
         scope.bind(argument, None)
     later: list[tuple[ast.Name, ast.expr]] = []
+    followed: set[int] = set()
     for statement in _of_this_scope(node):
-        _bind(statement, scope, later)
+        _bind(statement, scope, later, followed)
     for target, value in later:  # once all imports of the scope are known
         scope.bind(target.id, path_of(value, scope))
     return scope
@@ -87,7 +88,9 @@ def _of_this_scope(node: ast.AST) -> Iterator[ast.AST]:
             yield from _of_this_scope(child)
 
 
-def _bind(node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]]) -> None:
+def _bind(
+    node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]], followed: set[int]
+) -> None:
     if isinstance(node, ast.Import):
         for alias in node.names:
             first = alias.name.partition(".")[0]
@@ -103,10 +106,10 @@ def _bind(node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]]) -
     elif isinstance(node, (ast.Global, ast.Nonlocal)):
         scope.declared.update(node.names)
     elif isinstance(node, ast.Assign):
-        _assign(node.targets, node.value, later)
+        if _assign(node.targets, node.value, later):
+            followed.add(id(node.targets[0]))
     elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-        followed = any(node is target for target, _ in later)
-        if not followed and node.id not in scope.declared:
+        if id(node) not in followed and node.id not in scope.declared:
             scope.bind(node.id, None)
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope.bind(node.name, None)
@@ -116,7 +119,9 @@ def _bind(node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]]) -
 
 def _assign(
     targets: list[ast.expr], value: ast.expr, later: list[tuple[ast.Name, ast.expr]]
-) -> None:
+) -> bool:
     """`Tensor = torch.Tensor`: a name for a path. Two paths for one name make it unknown."""
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and dotted(value) is not None:
         later.append((targets[0], value))
+        return True
+    return False

@@ -12,11 +12,13 @@ import numpy as np
 
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import CudaArray
+from ..._arrays.cuda.products import add_row
 from ..program.ir import Call, Check, Instruction, Map, Number, Product, Reduce, View
 from ..record.arrays import arrays_of
 from ..run.numpy_calls import as_call, filled_in, ufunc_named
 from .memory import DeviceMemory
 
+_KERNELS = "tautograd._ops.on_gpu"
 Run = Callable[[], None]
 
 
@@ -39,16 +41,49 @@ def _other(instruction: Instruction, memory: DeviceMemory) -> None:
 
 def _call(i: Call, memory: DeviceMemory) -> None:
     args, kwargs = filled_in(i.args, memory.array), filled_in(i.kwargs, memory.array)
-    found = i.function(*args, **kwargs)
+    if takes_out(i):
+        kwargs["out"] = memory.array(i.outputs[0])
+    slots = memory.slots_of(i) if is_placed(i) else {}
+    if slots:
+        with cuda_array.placing(slots):
+            found = i.function(*args, **kwargs)
+    else:
+        found = i.function(*args, **kwargs)
     if not i.outputs:
         return
     pairs = list(zip(i.outputs, arrays_of(found), strict=True))
     for number in {view.buffer for view in i.outputs} & memory.lent:
         _place(number, [pair for pair in pairs if pair[0].buffer == number], memory)
-    for view, result in pairs:
-        place = memory.array(view)
-        if type(result) is not CudaArray or result.address != place.address:
-            np.copyto(place, result, casting="unsafe")
+    elsewhere = [
+        (memory.array(view), result) for view, result in pairs if not _is_at(view, result, memory)
+    ]
+    if slots:  # one result may lie where another one belongs
+        elsewhere = [(place, np.copy(result)) for place, result in elsewhere]
+    for place, result in elsewhere:
+        np.copyto(place, result, casting="unsafe")
+
+
+def _is_at(view: View, result: Any, memory: DeviceMemory) -> bool:
+    """Whether a result lies in its place already."""
+    return (
+        type(result) is CudaArray
+        and result.address == memory.array(view).address
+        and result.shape == view.shape
+        and all(
+            n == 1 or a == b
+            for n, a, b in zip(view.shape, result.strides, view.strides, strict=True)
+        )
+    )
+
+
+def takes_out(i: Call) -> bool:
+    """Whether the function of a call can write where it is told to."""
+    return getattr(i.function, "takes_out", False) and len(i.outputs) == 1
+
+
+def is_placed(i: Call) -> bool:
+    """Whether a call's results can be put where memory was planned for them: they are made by our kernels."""
+    return (getattr(i.function, "__module__", None) or "").startswith(_KERNELS)
 
 
 def _place(number: int, pairs: list[tuple[View, Any]], memory: DeviceMemory) -> None:
@@ -99,13 +134,29 @@ def _reduce(i: Reduce, memory: DeviceMemory) -> None:
 
 def _product(i: Product, memory: DeviceMemory) -> None:
     left, right, out = (memory.array(v) for v in (i.left, i.right, i.output))
-    turned = not i.output.is_contiguous()
-    if turned:  # a result that lies by columns is the product the other way round
-        left, right, out = (_turned(x) for x in (right, left, out))
-    if memory.device.product(left, right, out, i.adds):
+    if i.bias is not None:
+        bias = memory.array(i.bias)
+        if not memory.device.affine(left, right, bias, out):
+            _multiply(left, right, out, False, memory)
+            add_row(out, bias)
         return
-    found = np.matmul(left, right)
-    np.copyto(out, np.add(out, found) if i.adds else found)
+    if lies_by_columns(i.output):  # the product the other way round
+        left, right, out = (_turned(x) for x in (right, left, out))
+    _multiply(left, right, out, i.adds, memory)
+
+
+def _multiply(left: Any, right: Any, out: Any, adds: bool, memory: DeviceMemory) -> None:
+    if not memory.device.product(left, right, out, adds):
+        found = np.matmul(left, right)
+        np.copyto(out, np.add(out, found) if adds else found)
+
+
+def lies_by_columns(matrix: View) -> bool:
+    """Whether the elements of a column lie side by side, and not those of a row."""
+    down, along = matrix.strides[-2:]
+    rows, columns = matrix.shape[-2:]
+    size = matrix.dtype.itemsize
+    return not (along == size or columns == 1) and (down == size or rows == 1)
 
 
 def _turned(x: Any) -> Any:

@@ -33,6 +33,10 @@ class Device:
     def address(self, raw: Any) -> int:
         return int(raw.data.ptr)
 
+    def piece(self, raw: Any, offset: int, nbytes: int) -> Any:
+        """A part of an allocation, as memory that an array can be made over."""
+        return raw.data + offset
+
     def placed(self, raw: Any, shape: Any, dtype: Any, offset: int, strides: Any) -> Any:
         """An array over bytes of memory."""
         return wrap(self.cupy.ndarray(shape, dtype, raw.data + offset, strides))
@@ -63,6 +67,10 @@ class Device:
     def product(self, left: Any, right: Any, out: Any, adds: bool) -> bool:
         """A product by cuBLAS; False where it has no such call."""
         return cuda_array.backend.gemm(left, right, out, adds) is not None
+
+    def affine(self, left: Any, right: Any, bias: Any, out: Any) -> bool:
+        """A product and a row that is added to each of its rows by cuBLASLt; False where it has no such call."""
+        return cuda_array.backend.gemm.affine(left, right, bias, out) is not None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Kernels of CUDA C from nests: what all have in common, and those of one element per thread.
+"""Kernels of CUDA C from nests: what all have in common.
 
 What steps share in a nest stays in registers; memory is read once and written where somebody reads it
 later. The same nests become machine code on a CPU (`native`), by the same decisions.
@@ -19,13 +19,17 @@ from .shapes import Shape
 
 THREADS = 256
 Registers = dict[Access, tuple[str, Any]]
+Even = frozenset[
+    tuple[int, int]
+]  # memory (buffer and offset) that begins at a multiple of 16 bytes
 
 
 class Kernel:
     """The text of a kernel, and how it is launched: memory in the order of `arguments`, blocks, threads."""
 
-    def __init__(self, nest: Nest) -> None:
+    def __init__(self, nest: Nest, even: Even = frozenset()) -> None:
         self.nest = nest
+        self.even = even
         self.layout: Layout = arrange(nest, 4)
         self.arguments: dict[tuple[int, int], str] = {}
         self.lines: list[str] = []
@@ -166,22 +170,3 @@ class Kernel:
         self.do(f"if ({place} < 0) {place} += {size};")
         name = self.load(source, f"({wide}){place} * {step.index.stride}")
         return converted(name, source.dtype, step.output.dtype)
-
-
-class Pointwise(Kernel):
-    """A thread for each element."""
-
-    def write_kernel(self) -> None:
-        sizes = self.layout.sizes
-        size = math.prod(sizes)
-        self.blocks = -(-size // THREADS)
-        kind = "long long" if self.wide_index else "int"
-        self.do(f"const {kind} i = ({kind})blockIdx.x * {THREADS} + threadIdx.x;")
-        self.do(f"if (i >= {size}) return;")
-        self.unfold("i", [*self.layout.outer, *self.layout.inner], "d")
-        registers: Registers = {}
-        for step in self.nest.steps:
-            name = self.new(step.output.dtype, self.value(step, registers))
-            registers[step.output] = name, step.output.dtype
-            if step.stored:
-                self.store(step.output, name)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
-from ..program.ir import Kind, Program, View, span
+from ..program.ir import Call, Kind, Program, View, span
 from ..program.memory import bytes_at, bytes_of
 from ..program.memory_planning import Use, planned, rounded_up
 from ..record.tape import span_of
@@ -129,6 +129,16 @@ class DeviceMemory:
             copy(place + low, array.address + before, size)
 
         return take if view.size else lambda array: None
+
+    def slots_of(self, call: Call) -> dict[int, list[Any]]:
+        """The places of a call's results, by how many bytes they are."""
+        found: dict[int, list[Any]] = {}
+        for number in dict.fromkeys(view.buffer for view in call.outputs):
+            raw, start = self._bases[number] or (None, 0)
+            if raw is self.arena:
+                size = self.program.buffers[number].nbytes
+                found.setdefault(size, []).append(self.device.piece(raw, start, size))
+        return found
 
     def lend(self, number: int, raw: Any) -> None:
         """From now on a buffer is this piece of memory, in which a call has put its result."""

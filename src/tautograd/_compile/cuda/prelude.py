@@ -22,11 +22,19 @@ INLINE unsigned bits_of(float x) { return __float_as_uint(x); }
 INLINE float of_bits(unsigned x) { return __uint_as_float(x); }
 #endif
 INLINE float wide_b(unsigned short x) { return of_bits((unsigned)x << 16); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+INLINE unsigned short narrow_b(float x) {
+  unsigned short r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r;
+}
+#else
 INLINE unsigned short narrow_b(float x) {
   unsigned u = bits_of(x);
   if (x != x) return (unsigned short)(u >> 16 | 0x40);
   return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+#endif
+// Neighbours in memory that are read and written at once.
+template <class V, int N> struct alignas(sizeof(V) * N < 16 ? sizeof(V) * N : 16) Pack { V at[N]; };
 
 template <class V> INLINE V modulo(V a, V b) {
   V rest = fmod(a, b);

@@ -7,24 +7,37 @@ them ready to launch; both as `native` has them, so that a program is cut into p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..._arrays.cuda.cuda_array import CudaArray
 from ..native.described import Fused, describe
 from ..native.fusion.liveness import covers
 from ..native.fusion.nests import Nest
-from ..native.fusion.normalise import Normal
+from ..native.fusion.normalise import SMALL_PRODUCT, Normal
 from ..native.llvm.module import Call as Placed
 from ..native.llvm.module import _temporary_places as temporary_places
 from ..native.loops import shape_of
 from ..native.reductions import FUNCTIONS
-from ..program.ir import Buffer, Gather, GatherAlong, Instruction, Map, Product, Reduce, overlap
+from ..program.ir import (
+    Buffer,
+    Gather,
+    GatherAlong,
+    Instruction,
+    Kind,
+    Map,
+    Product,
+    Reduce,
+    overlap,
+)
+from .device import device
 from .expressions import cannot
 from .grouping import grouped
 from .kernels import Kernel
 from .rows import kernel_of
-from .scalars import is_half, is_known
+from .scalars import FLOAT32, is_half, is_known
 from .together import Flat, Group, described, groups_of
+from .vectors import AT_ONCE
 
 
 def can_lower(instruction: Instruction) -> str | None:
@@ -46,7 +59,7 @@ def can_lower(instruction: Instruction) -> str | None:
         return None
     if isinstance(instruction, Product):
         dtype = instruction.output.dtype
-        alike = {instruction.left.dtype, instruction.right.dtype} == {dtype}
+        alike = all(view.dtype == dtype for view in instruction.reads())
         if not (dtype.kind == "f" or is_half(dtype)) or not alike:
             return f"a product of {dtype}"
         return None
@@ -60,11 +73,28 @@ class OnGpu(Normal):
     """Instructions in the form that kernels and cuBLAS can run; long sums are cut where they are launched."""
 
     def _take(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Product) and instruction.bias is not None:
+            self._biased(instruction)
+            return
         plain = isinstance(instruction, Reduce) and instruction.input.size
         if plain and not overlap(instruction.input, instruction.output):  # type: ignore[union-attr]
             self._emit(instruction)
         else:
             super()._take(instruction)
+
+    def _biased(self, product: Product) -> None:
+        """A product with a row that is added: one call if it is large, else one or the other and an addition."""
+        left, right, out, bias = product.left, product.right, product.output, product.bias
+        assert bias is not None
+        large = out.size * left.shape[-1] > SMALL_PRODUCT
+        plain = out.ndim == 2 and out.is_contiguous() and bias.is_contiguous()
+        if large and plain and not any(overlap(v, out) for v in (left, right, bias)):
+            sides = self._for_blas(left), self._for_blas(right)
+            self._emit(replace(product, left=sides[0], right=sides[1]))
+            return
+        self._take(replace(product, bias=None))
+        wide = FLOAT32 if is_half(out.dtype) else out.dtype
+        self._emit(Map("add", (out, bias.broadcast(out.shape)), out, (wide,) * 3))
 
 
 @dataclass(slots=True)
@@ -135,6 +165,7 @@ class _Writer:
 
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
+        self.device = device()
         self.sources: dict[str, str] = {}
         self._known: dict[Any, tuple[str, Kernel, list[int]]] = {}
 
@@ -153,7 +184,7 @@ class _Writer:
         if not nest.steps:
             product = self.normal.instructions[nest.instructions[0]]
             assert isinstance(product, Product)
-            views = (product.left, product.right, product.output)
+            views = (*product.reads(), product.output)
             return Launch("", [(v.buffer, v.offset) for v in views], None, product)
         for step in nest.steps:
             step.number = 0  # no kernel says where an index was out of range
@@ -164,14 +195,28 @@ class _Writer:
     def _kernel(
         self, key: Any, nest: Nest, places: list[tuple[int, int]], make: Any
     ) -> tuple[str, Kernel, list[int]]:
+        even = [self._is_even(*place) for place in places]
+        key = key, tuple(even)
         known = self._known.get(key)
         if known is None:
-            kernel = make(nest)
+            kernel = make(
+                nest, frozenset(p for p, is_even in zip(places, even, strict=True) if is_even)
+            )
             text = kernel.text("NAME")
             name = self.sources.setdefault(text, f"k{len(self.sources)}")
             order = [places.index(a) for a in kernel.arguments]
             known = self._known[key] = name, kernel, order
         return known
+
+    def _is_even(self, number: int, offset: int) -> bool:
+        """Whether a part of a buffer begins at a multiple of sixteen bytes; memory of our own does."""
+        buffer = self.normal.buffers.get(number)
+        if buffer is None:  # where a kernel on the CPU says what went wrong
+            return False
+        start = 0
+        if type(buffer.array) is CudaArray and buffer.kind not in (Kind.SCRATCH, Kind.ARGUMENT):
+            start = self.device.address(buffer.array.raw)
+        return (start + offset) % AT_ONCE == 0
 
 
 __all__ = ["Launch", "Lowered", "Lowering", "can_lower"]

@@ -15,9 +15,11 @@ from ..program.ir import Call, Kind, Program, View
 from ..record.tape import span_of
 from ..run.differentiable import is_cut
 from ..run.replay import _crossing, _parts, _touched
-from .calls import run_of
+from .calls import is_placed, run_of, takes_out
+from .casts_in_time import in_time
 from .constants import folded
 from .device import device
+from .even_rows import with_even_rows
 from .graph import Stretch
 from .memory import DeviceMemory
 from .prelude import PRELUDE
@@ -33,11 +35,12 @@ class CudaReplay:
     table: Any = None
 
     def __init__(self, program: Program, arguments: list[View], kernels: bool = True) -> None:
-        self.program = program = folded(program)
+        program = in_time(folded(program))
         self.arguments = arguments
         self.why_not_native = "" if kernels else "not asked for"
         cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
         self.saved = _crossing(program, cuts)
+        self.program = program = with_even_rows(program, self.saved)
         starts, stops = [0, *(cut + 1 for cut in cuts)], [*cuts, len(program.instructions)]
         pairs = list(zip(starts, stops, strict=True))
         lent = _lent(program, self.saved)
@@ -279,7 +282,7 @@ def _lent(program: Program, saved: frozenset[int]) -> frozenset[int]:
             writers.setdefault(view.buffer, set()).add(i)
     found = set()
     for i, instruction in enumerate(program.instructions):
-        if isinstance(instruction, Call):
+        if isinstance(instruction, Call) and not (takes_out(instruction) or is_placed(instruction)):
             for view in instruction.outputs:
                 own = program.buffers[view.buffer].kind is Kind.SCRATCH
                 if own and writers[view.buffer] == {i} and view.buffer not in saved:

@@ -11,9 +11,10 @@ from typing import Any
 from ..native.fusion.nests import Nest
 from ..native.fusion.steps import DOT, Access, Step
 from ..native.reductions import identity
-from .kernels import Kernel, Pointwise, Registers
+from .kernels import Even, Kernel, Registers
 from .scalars import BOOL, FLOAT32, converted, is_half, literal, register
 from .shapes import Shape, shape_of_rows
+from .vectors import Pointwise
 
 _COMBINES = {
     "add": "Add",
@@ -100,6 +101,7 @@ class Rows(Kernel):
             first, end = f"part * {each} + t", f"part * {each} + {each}"
             self.do(f"const {self.index} end = {end} < {shape.width} ? {end} : {shape.width};")
             end = "end"
+        self.do("#pragma unroll 4")
         self.do(f"for ({self.index} e = {first}; e < {end}; e += {shape.threads}) {{")
         outer = dict(self.counters)
         self.unfold("e", self.layout.inner, f"p{p}_")
@@ -188,6 +190,6 @@ def _adds_as(step: Step) -> str:
     return "int" if dtype.itemsize < 4 else register(dtype)
 
 
-def kernel_of(nest: Nest) -> Kernel:
+def kernel_of(nest: Nest, even: Even = frozenset()) -> Kernel:
     """The kernel of a nest."""
-    return Rows(nest) if nest.reduced is not None else Pointwise(nest)
+    return Rows(nest, even) if nest.reduced is not None else Pointwise(nest, even)

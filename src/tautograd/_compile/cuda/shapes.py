@@ -10,6 +10,7 @@ from ..native.fusion.nests import Nest
 
 WIDE = 32  # results side by side that a block reduces at once
 FULL = 1 << 17  # threads that keep a GPU busy
+WAITING = 1 << 18  # threads that do so where each waits for memory most of the time
 MOST_PARTS = 512
 EACH = 4  # elements that one thread adds up before it is worth asking for more threads
 
@@ -48,19 +49,19 @@ def shape_of_rows(nest: Nest, layout: Layout) -> Shape:
     if layout.across and rows >= WIDE:
         threads = min(power_of_two(-(-width // EACH)), 8 if one_pass else 32)
         blocks = -(-rows // WIDE)
-        parts = _parts(width, threads, blocks * WIDE * threads) if one_pass else 1
+        parts = _parts(width, threads, blocks * WIDE * threads, WAITING) if one_pass else 1
         return Shape(rows, width, WIDE, threads, 1, parts)
     threads = min(power_of_two(-(-width // 4)), 1024)
     while threads > 32 and rows * threads > FULL:
         threads //= 2
     if threads > 32:
-        parts = _parts(width, threads, rows * threads) if one_pass else 1
+        parts = _parts(width, threads, rows * threads, FULL) if one_pass else 1
         return Shape(rows, width, 1, threads, 1, parts)
     groups = min(128 // threads, power_of_two(-(-rows // 132)), power_of_two(rows))
     groups = max(groups, 32 // threads)  # whole warps
     return Shape(rows, width, 1, threads, groups, 1)
 
 
-def _parts(width: int, threads: int, all_threads: int) -> int:
+def _parts(width: int, threads: int, all_threads: int, wanted: int) -> int:
     """In how many parts rows are cut, so that all of the GPU has something to do."""
-    return max(1, min(-(-width // (threads * EACH)), FULL // all_threads, MOST_PARTS))
+    return max(1, min(-(-width // (threads * EACH)), wanted // all_threads, MOST_PARTS))

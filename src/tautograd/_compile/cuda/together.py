@@ -16,35 +16,44 @@ import numpy as np
 from ..native.described import Fused
 from ..native.fusion.nests import Nest
 from ..native.loops import shape_of
-from .kernels import THREADS, Kernel, Registers
+from .kernels import THREADS
+from .vectors import Vectors
 
 EACH = 4  # elements of a thread
 _TABLE = "const long long* table, const long long* owners"
 
 
-class Flat(Kernel):
-    """A thread for a few elements of a nest over one dimension, of a length that the table says."""
+class Flat(Vectors):
+    """A thread for a few elements of a nest over one dimension, of a length that the table says.
+
+    It has them at once where all memory begins at a multiple of sixteen bytes; where it does not, and at the end,
+    one after the other.
+    """
 
     def write_kernel(self) -> None:
-        self.counters = {0: "i"}
-        registers: Registers = {}
-        for step in self.nest.steps:
-            name = self.new(step.output.dtype, self.value(step, registers))
-            registers[step.output] = name, step.output.dtype
-            if step.stored:
-                self.store(step.output, name)
+        self.width, self.counters = EACH, {0: "i"}
+        self.body()
+        self.at_once, self.lines = self.lines, []
+        self.width, self.counters = 1, {0: "j"}
+        self.body()
 
     def text(self, name: str) -> str:
         width = len(self.arguments) + 1
+        walking = [
+            i
+            for i, place in enumerate(self.arguments)
+            if any(a[:2] == place and s[0] for a, s in self.layout.strides.items())
+        ]
+        starts = " | ".join(f"row[{i}]" for i in walking) or "0"
         lines = [
             f'extern "C" __global__ void __launch_bounds__({THREADS}) {name}({_TABLE}) {{',
             f"  const long long* row = table + owners[2 * blockIdx.x] * {width};",
             *(f"  char* {a} = (char*)row[{i}];" for i, a in enumerate(self.arguments.values())),
             f"  const long long size = row[{width - 1}];",
-            "  const long long first = owners[2 * blockIdx.x + 1] + threadIdx.x;",
-            f"  for (int k = 0; k < {EACH}; ++k) {{",
-            f"  const long long i = first + k * {THREADS};",
-            "  if (i >= size) return;",
+            f"  const long long i = owners[2 * blockIdx.x + 1] + threadIdx.x * {EACH};",
+            f"  if ((({starts}) & 15) == 0 && i + {EACH} <= size) {{",
+            *self.at_once,
+            f"  }} else for (long long j = i; j < size && j < i + {EACH}; ++j) {{",
             *self.lines,
             "  }",
             "}\n",

@@ -54,11 +54,11 @@ class Surroundings:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
         self.spots = changing.among(self._all_spots())
 
-    def watching(self) -> Any:
-        """A context around the run: which code runs in it."""
+    def watching(self, tape: Any) -> Any:
+        """A context around the run: which code runs in it, beside the tape's own."""
         if not self.reads_guarded:
             return nullcontext()
-        self.strangers = Strangers(self.variables.functions)
+        self.strangers = Strangers(self.variables.functions, tape.unwatched)
         return self.strangers
 
     def follow_these(self, keys: set[Any]) -> None:

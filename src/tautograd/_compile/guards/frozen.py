@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record.trees import fields_of
+from ..._trees.nests import fields_of_dataclass
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 SMALL = 4096  # bytes of a NumPy array that is compared at each call
@@ -60,7 +60,7 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
         return kind, tuple((type(k), k, frozen(part, depth - 1)) for k, part in value.items())
     if depth and isinstance(value, (set, frozenset)):
         return kind, frozenset(frozen(part, depth - 1) for part in value)
-    if depth and (names := fields_of(value)):
+    if depth and (names := fields_of_dataclass(value)):
         held = tuple(frozen(getattr(value, name), depth - 1) for name in names)
         return kind, id(value), held
     return kind, bytes(value) if kind is bytearray else id(value)

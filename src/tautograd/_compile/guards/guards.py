@@ -18,15 +18,17 @@ from ..._arrays.dtypes import get_default_dtype
 from ..._arrays.strided import address, storage_of
 from ..._autograd.effects import structure
 from ..._autograd.modes import modes
+from ..._ops.declare.subclasses import speaks
+from ..._tensor.copying import own_attributes
 from ..._tensor.settings import of_computing
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import fields_of_dataclass
 from ..program.ir import Kind
 from ..record.arrays import KINDS, where_of
 from ..record.capture import Capture
 from ..record.symbolic_numbers import FLOATS
 from ..record.tape import span_of
 from ..record.tensor_data import grad_of
-from ..record.trees import fields_of
 from ..record.varying_numbers import Spot
 from .module_guards import Modules
 from .outside_variables import SIMPLE, Variables, frozen
@@ -69,6 +71,10 @@ class Form:
             leaf = value._node is None
             shown = data.shape, data.strides, data.dtype, where_of(data)
             hooks = hooks_of(value) if leaf and value._watched else None
+            own = own_attributes(value) if value.__dict__ else None
+            if own:  # a function may read them
+                self.kept.extend(own.values())
+                return kind, number, shown, value.requires_grad, leaf, hooks, frozen(own)
             return kind, number, shown, value.requires_grad, leaf, hooks
         if isinstance(value, (tuple, list)):
             parts = [self._of(v) for v in value]
@@ -78,7 +84,7 @@ class Form:
             pairs = [(k, self._of(v)) for k, v in value.items()]
             self._contains_floats(value)
             return kind, tuple(pairs), self._again(value)
-        if names := fields_of(value):
+        if names := fields_of_dataclass(value):
             pairs = [(name, self._of(getattr(value, name))) for name in names]
             self._contains_floats(value)
             return kind, tuple(pairs), self._again(value)
@@ -138,6 +144,8 @@ def is_ordinary(tensors: Any) -> bool:
         return False
     if getattr(cuda_array.backend, "capture", None) is not None:  # no backend without a GPU
         return False  # a graph of the user's own holds kernels, not programs
+    if any(type(t) is not Tensor and speaks(type(t)) for t in tensors):
+        return False  # calls on it are its class's to answer, and results are of it
     return all(type(t._data) in KINDS and not t._tangents for t in tensors)
 
 
@@ -155,6 +163,7 @@ class Guards:
         self.hooks = _hooks_of(self.tensors)
         self.steps = _of_optimizers([*self.updates, *self.fixed])
         self.structure = structure[0]
+        modules.remember()
         self.variables = variables
         variables.contents.extend(modules.contents)
         grads = {id(t) for pair in (*found.grads_before, *found.grads_after) for t in pair}
@@ -202,13 +211,14 @@ class Guards:
         for update in (*self.updates, *self.fixed):
             if not update.holds():
                 return f"settings of {type(update.optimizer).__name__} that choose its formula"
-        if self.structure != structure[0]:
+        if self.structure != structure[0] or not self.modules.are_untouched():
             if not self.modules.hold():
                 return "a module's mode, settings, hooks or members"
             reason = self.of_hooks()
             if reason is not None:
                 return reason
             self.structure = structure[0]
+            self.modules.remember()
         return self.variables.reason()
 
     def changed_floats(self) -> list[Spot]:

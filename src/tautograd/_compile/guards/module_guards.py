@@ -1,7 +1,8 @@
 """Modules that take part in a recording: what of them the record depends on, and must not change.
 
 A record holds for the modes, settings and hooks that its modules had. Setting any attribute of any module
-moves a counter on (`_autograd/effects.py`), so as long as that stands still nothing needs to be looked at.
+moves a counter on (`_autograd/effects.py`); who writes into `__dict__` or `_buffers` moves none, so the members are
+the same objects as well, as long as nothing needs to be looked at.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Modules:
         self.contents: list[
             tuple[str, Any, Any]
         ] = []  # lists and dictionaries of the user's modules
+        self.members: list[tuple[dict[str, Any], str, Any]] = []  # as they were when all held
+        self.lengths: list[tuple[dict[str, Any], int]] = []
 
     def note(self, module: Module) -> None:
         if id(module) in self.found:
@@ -73,6 +76,26 @@ class Modules:
     def hold(self) -> bool:
         """Whether every module is as it was recorded."""
         return all(self._state(module) == state for module, state in self.found.values())
+
+    def remember(self) -> None:
+        """What modules hold now is right."""
+        self.members, self.lengths = [], []
+        for module, _ in self.found.values():
+            own = vars(module)
+            self.members += [
+                (own, name, value)
+                for name, value in own.items()
+                if name[:1] != "_" and (id(module), name) not in self._left_out
+            ]
+            for place in [own[name] for name in (*_HOOKS, *_MEMBERS) if name in own]:
+                self.members += [(place, name, value) for name, value in place.items()]
+                self.lengths.append((place, len(place)))
+
+    def are_untouched(self) -> bool:
+        """Whether modules hold the very same objects."""
+        if any(len(place) != length for place, length in self.lengths):
+            return False
+        return all(place.get(name) is value for place, name, value in self.members)
 
     def spots(self) -> list[tuple[Spot, Any]]:
         """The attributes that can hold a number, with what was there."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter, is_
 from typing import Any
 
@@ -18,16 +17,20 @@ import numpy as np
 from ..._arrays.dtypes import get_default_dtype
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import fields_of_dataclass
 from ..messages.lines import MODES, Lines
 from ..record.call_arguments import CHANGED, DEEP
 from ..record.symbols import Symbol
-from ..record.trees import fields_of, tensors_in
+from ..record.trees import tensors_in
 from ..record.varying_numbers import Spot, plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
 from .reachable import Reading, is_users, state_of
 
+_OURS = ("", __name__.partition(".")[0], "torch")
 _content_of = attrgetter("cell_contents")
-_code_of, _defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
+# What a function is made of, and its default values.
+OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
+_made_of = attrgetter(*OF_FUNCTIONS)
 
 __all__ = ["DEPTH", "SIMPLE", "Variables", "frozen", "is_users"]
 
@@ -40,9 +43,19 @@ class Variables(Reading):
         _objects_in(arguments, objects)
         super().__init__(fn, objects)
         self._arguments = arguments, frozen(arguments, DEEP)
-        self._functions = [(f.__code__, f.__defaults__) for f in self.functions]
+        self._functions = list(map(_made_of, self.functions))
+        self.methods = {place: foreign_method(*place) for place in self._methods_of_ours()}
         self._draws = _draws()
         self._modes = _modes()
+
+    def _methods_of_ours(self) -> set[tuple[type, str]]:
+        """What is called of the library's own classes, whose code is not read."""
+        names = {name for name in self._names if name[:1] != "_"}
+        parts = [part for module in self.modules for part in module.modules()]
+        found = {(Tensor, name) for name in names}
+        found |= {(type(part), name) for part in parts for name in (*names, "forward")}
+        found |= {(type(o), name) for o in self.optimizers for name in (*names, "step")}
+        return {(kind, name) for kind, name in found if hasattr(kind, name)}
 
     # --- whether it is as it was -------------------------------------------------------------------
 
@@ -53,16 +66,19 @@ class Variables(Reading):
 
     def _changed(self) -> tuple[str, str, Any] | None:
         """What has changed, in words; its name, and what is there now."""
-        if [(f.__code__, f.__defaults__) for f in self.functions] != self._functions:
+        if not _same_parts(self.functions, self._functions):
             return "the code of a function, or its defaults", "__defaults__", None
+        for (owner, name), method in self.methods.items():
+            if foreign_method(owner, name) is not method:
+                return f"the method `{name}` of {owner.__name__}", name, None
         for name, cell, content in self.cells:
             now = cell.cell_contents
             if now is not content and not _equal(now, content):
                 return f"the variable `{name}`", name, now
         for names, name, value in self.named:
             if (now := names.get(name)) is not value and not _equal(now, value):
-                kind = "global variable" if "__name__" in names else "attribute"
-                return f"the {kind} `{name}`", name, now
+                what = "global variable" if "__name__" in names else "attribute"
+                return f"the {what} `{name}`", name, now
         for name, value, content in self.contents:
             if frozen(value) != content:
                 if type(value) is Asked:
@@ -79,10 +95,11 @@ class Variables(Reading):
         if any(type(n) is not dict for n in names):  # a class's
             look = _look
         reason = self.reason
-        functions = self.functions
-        codes = [f.__code__ for f in functions]
-        defaults = [f.__defaults__ for f in functions]
-        unchanged_code = partial(_same_functions, functions, codes, defaults)
+        parts, methods = list(map(_made_of, self.functions)), self.methods
+
+        def unchanged_code() -> bool:
+            now = _same_parts(self.functions, parts)
+            return now and all(foreign_method(*at) is was for at, was in methods.items())
 
         def same_content() -> bool:
             if not unchanged_code():
@@ -112,7 +129,7 @@ class Variables(Reading):
         """Hold nothing of what the function reads: it reads by itself."""
         self.cells, self.named, self.contents, self.generators = [], [], [], []
         self.modules, self.optimizers, self.functions, self._functions = [], [], [], []
-        self._given, self._arguments = [], ((), ())
+        self._given, self._arguments, self.methods = [], ((), ()), {}
 
     def plain_again(self) -> None:
         """Numbers in place of symbols that a function left in what it reaches by name."""
@@ -155,9 +172,19 @@ class Variables(Reading):
             tape.refuse(CHANGED, "attribute", self.lines.changing_arguments())
 
 
-def _same_functions(functions: Any, codes: Any, defaults: Any) -> bool:
-    return all(map(is_, map(_code_of, functions), codes)) and all(
-        map(is_, map(_defaults_of, functions), defaults)
+def foreign_method(kind: type, name: str) -> Any:
+    """What somebody has put in the place of a method of the library's; None where it is our own.
+
+    Our own may be another one for a while: compiling and the doctor wrap methods.
+    """
+    found = getattr(kind, name, None)
+    home = getattr(getattr(found, "fget", found), "__module__", None) or ""
+    return None if home.partition(".")[0] in _OURS else found
+
+
+def _same_parts(functions: list[Any], parts: list[Any]) -> bool:
+    return all(
+        all(map(is_, now, was)) for now, was in zip(map(_made_of, functions), parts, strict=True)
     )
 
 
@@ -181,7 +208,7 @@ def _objects_in(value: Any, found: list[Any]) -> None:
     elif isinstance(value, dict):
         for part in value.values():
             _objects_in(part, found)
-    elif names := fields_of(value):
+    elif names := fields_of_dataclass(value):
         found.append(type(value))
         for name in names:
             _objects_in(getattr(value, name), found)

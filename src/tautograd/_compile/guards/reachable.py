@@ -23,6 +23,7 @@ from types import (
     BuiltinFunctionType,
     BuiltinMethodType,
     FunctionType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
@@ -119,6 +120,7 @@ class Reading:
         self._seen.add((code, id(plain), id(bound)))
         self._value("self", bound, depth)
         if not is_users(code.co_filename):
+            self._wrapped(plain, depth)
             return
         self.where = self.where or (code, -1)
         self.functions.append(plain)
@@ -143,6 +145,9 @@ class Reading:
                 continue
             self.cells.append((name, cell, value))
             self._value(name, value, depth)
+        unshadowed = frozenset(n for n in variables if n not in scope and hasattr(builtins, n))
+        if unshadowed:  # a global of that name would come first
+            self._ask("a builtin's name", functools.partial(scope.keys().isdisjoint, unshadowed))
         for name in sorted(variables):
             if name in scope:
                 self.named.append((scope, name, scope[name]))
@@ -154,6 +159,18 @@ class Reading:
                     self._unseen(name, f"`{name}`")
             else:
                 self._ask(name, functools.partial(scope.get, name, MISSING))
+
+    def _wrapped(self, fn: Any, depth: int) -> None:
+        """Functions of the user's inside of one that the library made of them, as `vmap` does."""
+        if owners[fn.__code__.co_filename] is not Owner.ENGINE:
+            return
+        for cell in fn.__closure__ or ():
+            try:
+                held = cell.cell_contents
+            except ValueError:
+                continue
+            if isinstance(held, (FunctionType, MethodType, functools.partial, Module)):
+                self._value("a function", held, depth - 1)
 
     def _value(self, name: str, value: Any, depth: int) -> None:
         """A value that the function can reach."""
@@ -191,6 +208,8 @@ class Reading:
             if isinstance(value, functools.partial):
                 self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._function(value.__func__, depth - 1)
         elif isinstance(value, functools._lru_cache_wrapper):
             noted = len(self.unseen)
             self._function(value.__wrapped__, depth - 1)
@@ -244,6 +263,8 @@ class Reading:
             self.modules.append(value)
             for part in value.modules():
                 self._value("self", part, depth - 1)
+            for name, tensor in (*value._parameters.items(), *value._buffers.items()):
+                self._value(name, tensor, depth - 1)
             for hooks in (vars(value)[name] for name in _HOOKS if name in vars(value)):
                 for hook in hooks.values():
                     self._function(hook, depth - 1)
@@ -254,7 +275,7 @@ class Reading:
             return
         theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
         theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
-        own = getattr(value, "__dict__", {})
+        own = _own(value)
         if theirs and where is value:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
@@ -335,7 +356,7 @@ class Reading:
 
     def _methods(self, value: Any, kind: Any, depth: int) -> None:
         """What an object of the user's has under the names from its class."""
-        own = getattr(value, "__dict__", {})
+        own = _own(value)
         lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
         implied = {n for base in lines if base.__module__.partition(".")[0] != _OWN
                    for n, v in vars(base).items() if _is_implied(n, v)}  # fmt: skip
@@ -364,7 +385,7 @@ class Reading:
         elif not hasattr(type(found), "__get__"):
             self.named.append((vars(base), name, found))
             self._value(name, found, depth - 1)
-            own = getattr(value, "__dict__", None)
+            own = _own(value)
             if type(own) is dict and not isinstance(value, Module):
                 self._ask(name, functools.partial(own.get, name, MISSING))
 
@@ -449,7 +470,7 @@ def _parts_of(value: Any) -> Any:
 def resolved(value: Any, names: Any) -> Any:
     """For each name where it is found, and what is there unless it is a plain value or the object's own."""
     kind = value if isinstance(value, type) else type(value)
-    own = {} if isinstance(value, Module) else getattr(value, "__dict__", None) or {}
+    own = {} if isinstance(value, Module) else _own(value)
     lines = [vars(base) for base in kind.__mro__]
     found: list[Any] = [kind, kind.__mro__, Same(own) if type(own) is dict and own else None]
     for name in names:
@@ -464,6 +485,12 @@ def resolved(value: Any, names: Any) -> Any:
         ours = kind.__mro__[at].__module__.partition(".")[0] in (_OWN, "torch")
         found.append((at, None if ours or type(content) in SIMPLE else Same(content)))
     return tuple(found)
+
+
+def _own(value: Any) -> Any:
+    """The attributes of an object itself, for a class may answer anything when it is asked for `__dict__`."""
+    own = getattr(value, "__dict__", None)
+    return own if isinstance(own, (dict, MappingProxyType)) else {}
 
 
 def _function_in(value: Any) -> Any:

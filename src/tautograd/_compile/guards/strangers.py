@@ -9,11 +9,16 @@ is not known is never assumed: such a function runs its Python at each call, or 
 from __future__ import annotations
 
 import builtins
+import contextlib
+import copy
 import inspect
+import os
 import sys
 from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from ..._autograd.modes import modes
 from ..._user_code.owners import Owner, owners
@@ -39,6 +44,8 @@ _PURE_BUILTINS = frozenset(
 )
 _NUMBERS = frozenset((int, float, bool, str))  # what an engine's state may be told by
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_CONTEXTS = contextlib.contextmanager.__code__.co_filename
+_NUMPY = os.path.dirname(np.__file__) + os.sep
 _PURE_MODULES = frozenset(("math", "cmath", "_operator", "itertools"))
 # Whose methods say only what their object holds, which is guarded where it is reached.
 _PLAIN = (
@@ -62,8 +69,9 @@ _PLAIN = (
 class Strangers:
     """A context: notes the first code that runs in it and was not read."""
 
-    def __init__(self, functions: Iterable[Any]) -> None:
+    def __init__(self, functions: Iterable[Any], unwatched: Any) -> None:
         self._known: set[CodeType] = set()
+        self._unwatched = unwatched  # where the tape works by itself
         for function in functions:
             self._know(function.__code__)
         self.found: str | None = None
@@ -81,10 +89,14 @@ class Strangers:
     def __enter__(self) -> Strangers:
         self._before = sys.getprofile()
         self._outer = sys._getframe(1)
-        sys.setprofile(self._looking())
+        look = self._looking()
+        if self._before is None:  # else that profiler sees all there is
+            self._unwatched.watch = look
+        sys.setprofile(look)
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._unwatched.watch = None
         before = self._before
         if before is None or callable(before):
             sys.setprofile(before)
@@ -103,8 +115,11 @@ class Strangers:
                     self._see_c(frame, argument)
             elif event == "call":
                 code = frame.f_code
-                if of[code.co_filename] < engine and code not in known:
-                    self._see(frame)
+                if of[code.co_filename] < engine:
+                    if code not in known:
+                        self._see(frame)
+                elif not code.co_argcount and code.co_filename.startswith(_NUMPY):
+                    self._asked(frame)
             elif event == "return" and type(argument) in numbers:
                 self._returned(frame)
 
@@ -120,12 +135,15 @@ class Strangers:
 
     def _see(self, frame: Any) -> None:
         """A function that was not read has started."""
+        if _is_transparent(frame):
+            return
         code, caller = frame.f_code, self._caller(frame.f_back)
         if not self._is_off() and (owners[code.co_filename] is Owner.USERS or caller is not None):
             self._note(f"`{getattr(code, 'co_qualname', code.co_name)}`", caller or frame)
 
     def _see_c(self, frame: Any, function: Any) -> None:
-        caller = None if self._is_off() else self._caller(frame)
+        off = self._is_off() or _is_transparent(frame)
+        caller = None if off else self._caller(frame)
         if caller is not None:
             self._note(f"`{getattr(function, '__qualname__', function)}`", caller)
 
@@ -149,6 +167,15 @@ class Strangers:
         if not code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
             self._note(f"`{frame.f_code.co_name}`", back)
 
+    def _asked(self, frame: Any) -> None:
+        """A function of NumPy's that is given nothing, and so says something of its settings."""
+        code, back = frame.f_code, frame.f_back
+        takes = code.co_kwonlyargcount or code.co_flags & _VARIADIC
+        if takes or self._is_off() or back is None or back is self._outer:
+            return
+        if owners[back.f_code.co_filename] is Owner.USERS:
+            self._note(f"`{code.co_name}`", back)
+
     def _caller(self, frame: Any) -> Any:
         """The user's frame that calls, through libraries; None if it is the engine that does."""
         while frame is not None and frame is not self._outer:
@@ -163,6 +190,20 @@ class Strangers:
     def _note(self, what: str, frame: Any) -> None:
         self.found = f"{what}, which may read what no guard sees,"
         self.site = frame.f_code, frame.f_lasti
+
+
+def _is_transparent(frame: Any) -> bool:
+    """Whether this is code of Python's that reads nothing by itself: what it calls is seen, too.
+
+    That is `copy`, and `contextmanager` around a function of the engine's, as `fork_rng` is.
+    """
+    if frame.f_code.co_filename != _CONTEXTS:
+        return bool(frame.f_code.co_filename == copy.__file__)
+    held = frame.f_locals
+    made_by = getattr(held.get("func"), "__code__", None)
+    running = getattr(getattr(held.get("self"), "gen", None), "gi_code", None)
+    code = made_by or running
+    return code is not None and owners[code.co_filename] == Owner.ENGINE
 
 
 def _is_pure(function: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from ..._autograd.modes import modes
 from ..optimizers.updates import Update
 from .identity import Sameness
-from .outside_variables import DEPTH, frozen
+from .outside_variables import DEPTH, OF_FUNCTIONS, frozen
 
 _MODES = ("now", "recorder")
 _LONGEST = 1024  # calls between two attempts to begin anew
@@ -53,8 +53,13 @@ class Steady:
         places.attribute("_data", guards.tensors)
         places.attribute("_grad", [tensor for tensor, _ in guards.grads])
         places.cells += [(cell, cell.cell_contents) for _, cell, _ in variables.cells]
-        places.attribute("__code__", variables.functions)
-        places.attribute("__defaults__", variables.functions)
+        for name in OF_FUNCTIONS:
+            places.attribute(name, variables.functions)
+        for kind, name in variables.methods:
+            places.attribute(name, [kind])
+        for members, name, _ in guards.modules.members:
+            places.item(members, name)
+        places.lengths += guards.modules.lengths
         for names, name, _ in variables.named:
             places.item(names, name)
         for update in self.updates:

@@ -14,6 +14,7 @@ ADVICE = {
     "the compiled function.",
     "item": "Return the tensor from the compiled function and call `.item()` on what it returns; inside, "
     "compute with the tensor itself.",
+    "wait": "Call `wait()` of what `async_op=True` gives before the compiled function returns.",
     "text": "Return the tensor from the compiled function, and print what it returns.",
     "shape": "A program has fixed shapes: take the size from `tensor.shape`, or pass it as an argument.",
     "numpy": "Stay with tensor operations inside the compiled function, and convert what it returns.",

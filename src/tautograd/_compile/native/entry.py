@@ -11,11 +11,8 @@ from ..._tensor.settings import get_num_threads
 from ..program.ir import Buffer, Instruction
 from .described import Fused
 from .disk_cache.lowered import Lowered, lowered
-from .llvm import jit, module, thread_pool
-from .llvm.c_functions import ONE_ARGUMENT, Method, function_of, symbols_of
-from .products import blas
-
-_USED = ("PyLong_AsVoidPtr", "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")
+from .llvm import jit, player, thread_pool
+from .llvm.c_functions import function_of
 
 
 class Native:
@@ -29,20 +26,28 @@ class Native:
 
     def __init__(self, lowered: Lowered) -> None:
         self.kernels: list[Fused] = lowered.kernels
-        self.functions = lowered.functions
+        self.functions = len(lowered.functions)
         self.cached = lowered.cached
         self.own_bytes = lowered.scratch
-        self._make = lowered.make
-        self._loaded = loaded = jit.Loaded(lowered.code, _symbols())
-        self.address = loaded.address(module.ENTRY)
-        self._method = Method(b"run_program", loaded.address(module.CALL), ONE_ARGUMENT, None)
+        self.lowered = lowered
+        self._player = player.player()
+        self.address = self._player.address
+        self._score = _score(lowered)
         self._take_memory()
 
     def _take_memory(self) -> None:
-        self._memory = np.zeros(self.own_bytes + 64, np.uint8)
+        at = -(-self.own_bytes // 64) * 64
+        self._memory = np.zeros(at + self._score.nbytes + 64, np.uint8)
         start = self._memory.ctypes.data
         self.own = start + (-start) % 64
-        self.call: Callable[[int], int] = function_of(self._method, self.own, self._loaded)
+        inside = self._memory[self.own - start :]
+        inside[at : at + self._score.nbytes] = self._score.view(np.uint8)
+        self._words = inside[: player.START].view(np.int64)
+        self._words[player.SCORE // 8] = self.own + at
+        self._words[player.COUNT // 8] = len(self.lowered.calls)
+        self._words[player.AROUND // 8] = self.lowered.around
+        held = self.lowered.functions, self._memory
+        self.call: Callable[[int], int] = function_of(self._player.method, self.own, held)
 
     def twin(self) -> Native:
         """The same code with other memory, to run beside this."""
@@ -53,16 +58,16 @@ class Native:
     @property
     def text(self) -> str:
         """Of the module, in LLVM's assembly language."""
-        return self._make().text
+        return self.lowered.make().text
 
     def call_kernel(self, table: int, number: int) -> int:
         """Run one kernel only, of those in `kernels`; the status."""
-        words = self._memory[self.own - self._memory.ctypes.data :][: module.START].view(np.int64)
-        words[module.FIRST // 8], words[module.LAST // 8] = number, number + 1
+        words = self._words
+        words[player.FIRST // 8], words[player.LAST // 8] = number, number + 1
         try:
             return self.call(table)
         finally:
-            words[module.FIRST // 8] = words[module.LAST // 8] = 0
+            words[player.FIRST // 8] = words[player.LAST // 8] = 0
 
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""
@@ -90,10 +95,13 @@ def lower(
     return Native(lowered(instructions, by_number, frozenset(needed), vector_bytes, count))
 
 
-def _symbols() -> dict[str, int]:
-    """Functions outside that machine code calls, and where they are."""
-    found = blas()
-    symbols = (
-        {f"taut.{name}": address for name, address in found.addresses.items()} if found else {}
-    )
-    return symbols | symbols_of(_USED) | thread_pool.symbols()
+def _score(lowered: Lowered) -> np.ndarray:
+    """The calls of a program as `player` reads them."""
+    words: list[int] = []
+    for function, units, flags, pointers, numbers in lowered.calls:
+        words += [lowered.functions[function].address, units, flags, len(pointers), len(numbers)]
+        for base, far in pointers:
+            words += base, far
+        words += [0] * len(pointers)
+        words += numbers
+    return np.array(words, np.int64)

@@ -158,17 +158,21 @@ class Reduce:
 class Product:
     """A stack of matrix products: (…, m, k) times (…, k, n) is (…, m, n); all of one dtype.
 
-    Stack dimensions are broadcast already. With `adds`, the product is added to the output.
+    Stack dimensions are broadcast already. With `adds`, the product is added to the output; with a `bias` (on a GPU,
+    where one call does both), that row is added to each row of it.
     """
 
     left: View
     right: View
     output: View
     adds: bool = False
+    bias: View | None = None
 
     def reads(self) -> Iterator[View]:
         yield self.left
         yield self.right
+        if self.bias is not None:
+            yield self.bias
         if self.adds:
             yield self.output
 
@@ -261,6 +265,13 @@ class Call:
     def writes(self) -> Iterator[View]:
         yield from self.outputs
         yield from self.changed
+
+
+def crosses_processes(instruction: Any) -> bool:
+    """Whether other processes take part in it, who count on its happening once."""
+    return isinstance(instruction, Call) and getattr(
+        instruction.function, "crosses_processes", False
+    )
 
 
 @dataclass(slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +14,8 @@ import numpy as np
 
 from .ir import Kind, Program, View
 from .memory_planning import ALIGNMENT, Use, planned, rounded_up
+
+WORTH_EMPTYING = 1 << 22  # bytes: taking pages anew takes longer than having fewer is worth
 
 
 def bytes_of(array: Any) -> Any:
@@ -30,6 +34,16 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
+
+
+def empty_pages(memory: Any) -> None:
+    """Let the system have the pages of memory whose content nobody needs; at the next touch there are others."""
+    advise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
+    start = memory.__array_interface__["data"][0]
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = (start + memory.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if advise is not None and size > 0:
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 class Memory:
@@ -69,6 +83,13 @@ class Memory:
             if base is not None:
                 self.bases[buffer.number] = base
                 self.table[buffer.number] = base.__array_interface__["data"][0]
+
+    def empty_scratch(self) -> bool:
+        """Between two runs, while the function runs as written: do without the memory that only a run needs."""
+        if self.scratch_bytes < WORTH_EMPTYING:
+            return False
+        empty_pages(self.arena[: self.scratch_bytes])
+        return True
 
     def array(self, view: View) -> Any:
         """A view as an array, over memory that stays where it is."""

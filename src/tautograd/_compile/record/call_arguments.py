@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import fields_of_dataclass
 from ..guards.frozen import frozen
 from .symbols import Symbol, has_symbols
-from .trees import NESTS, fields_of
+from .trees import NESTS
 from .varying_numbers import plain_again
 
 CHANGED = "a change of a list, a dictionary or a dataclass among the arguments"
@@ -62,7 +63,7 @@ class Handed:
                 original.clear()
                 original.update(parts)
             elif not isinstance(copy, tuple):
-                for name in fields_of(copy):
+                for name in fields_of_dataclass(copy):
                     object.__setattr__(original, name, self.given_back(getattr(copy, name)))
 
     def given_back(self, value: Any) -> Any:

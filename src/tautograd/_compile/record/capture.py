@@ -105,8 +105,9 @@ def capture(
                 surroundings.begin(tape)
                 noted_of = inside if surroundings.notes_calls else None
                 with noting_calls(tape, noted_of, not surroundings.reads_guarded) as noted:
-                    with surroundings.watching():
+                    with surroundings.watching(tape):
                         returned = fn(*args, **kwargs)
+                    tape.ended()
                     if noted is not None:
                         noted.settle(returned)
                 del args, kwargs  # which hold symbols
@@ -142,6 +143,7 @@ def capture(
         finally:
             tape.dead = True
             tape.scalars.tape = None
+            tape.let_go()
             places.take_back()
             handed.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
     release(returned, pairs)  # also where the function itself caught the error

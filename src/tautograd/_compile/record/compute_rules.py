@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..._arrays.cuda.products import affine
 from ..._ops.elementwise.special_functions import erf_of
 from ..program.ir import Instruction, Map, Number, Product, Reduce, View, overlap
 from .array_calls import UFUNCS, Noted, Rule, copy, is_operand, mapped, operand_of
@@ -190,6 +192,17 @@ def product(tape: Any, a: Any, b: Any, target: View) -> list[Instruction] | None
     return [Product(left, right, out)]
 
 
+def _affine(tape: Any, call: Noted) -> list[Instruction] | None:
+    """A product on a GPU, and a row that is added to each of its rows."""
+    x, y, bias = call.args
+    found = product(tape, x, y, call.result)
+    if found is None:
+        return None
+    (made,) = found
+    assert isinstance(made, Product)
+    return [replace(made, bias=tape.view(bias))]
+
+
 def _with_dims(view: View, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
     return View(view.buffer, view.offset, shape, strides, view.dtype)
 
@@ -230,4 +243,5 @@ RULES: dict[Any, Rule] = {
     np.all: _reduce_function("logical_and"),
     np.mean: _mean,
     np.dot: _dot,
+    affine: _affine,
 }

@@ -12,9 +12,10 @@ from ...optim._elementwise import Elementwise
 from ..messages.errors import cannot_record
 from ..optimizers.param_group_settings import Settings
 from ..optimizers.updates import Fixed, Update, record_update
+from ..program.ir import Call
 from ..run.numpy_calls import filled_in, has_late
 from .symbols import without_symbols
-from .tape import Tape
+from .tape import Tape, reveal
 from .tensor_data import Lifting, pause
 
 
@@ -33,6 +34,9 @@ class Recording(Lifting):
         self.splits: list[
             tuple[int, str, Any]
         ] = []  # effects before it, what was asked for, the line
+        self.exchanges = 0  # started without waiting, with other processes
+        self.under_way: set[int] = set()  # those that nobody has waited for yet
+        self.crosses_processes = False
 
     def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
         """Called by an optimizer that is asked to step."""
@@ -68,7 +72,7 @@ class Recording(Lifting):
         """Whether a decision by a tensor's value may turn out otherwise at a replay."""
         from ..run.rollback import can_undo
 
-        return can_undo(self.effects)
+        return can_undo(self.effects) and not self.crosses_processes
 
     def note_settings(self) -> None:
         """Note what the function has written into optimizers' groups."""
@@ -91,6 +95,35 @@ class Recording(Lifting):
             self.effects.append(lambda: function(*args, **kwargs))
         self.settings.look()
         return result
+
+    def exchange(
+        self, again: Any, args: tuple[Any, ...], written: list[Any], run: Callable[[], Any]
+    ) -> Any:
+        """Called where other processes take part: it happens, and in its place at each replay."""
+        if self.calls_noted is not None:
+            self.calls_noted.force(f"`{again.__name__}`, in which other processes take part,")
+        self.crosses_processes = True
+        plain = [reveal(array) for array in written]
+        for array in plain:
+            self._begin_from_content(array)
+        changed = tuple([self.view(array) for array in plain])
+        self.note(Call(again, self.views(args), {}, (), changed, effect=True, name=again.__name__))
+        with pause(self):
+            return run()
+
+    def next_exchange(self) -> int:
+        """The number of work that is started without waiting."""
+        self.exchanges += 1
+        self.under_way.add(self.exchanges)
+        return self.exchanges
+
+    def waited_for(self, number: int) -> None:
+        self.under_way.discard(number)
+
+    def ended(self) -> None:
+        """Called when the function has returned."""
+        if self.under_way and not self.dead:
+            self.refuse("a collective that nobody waits for inside of the function", "wait")
 
     def asked(self, what: str, advice: str) -> None:
         """Called where a tensor's values would leave the engine."""

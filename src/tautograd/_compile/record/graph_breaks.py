@@ -17,7 +17,7 @@ from ..messages.errors import asked_for_by
 from ..messages.value_readers import asker
 from ..program.ir import Call, Kind
 from ..run.differentiable import cut, is_cut
-from ..run.rollback import Undo, can_undo
+from ..run.rollback import Undo
 
 SPLITS = 32  # of one record: a loop that goes on for longer runs eagerly
 
@@ -30,7 +30,7 @@ def read(tape: Any, recorded: Any, what: str, truth: bool) -> Any:
     if not _can_split(tape, recorded):
         return None
     decides = truth or recorded.dtype.kind != "f"
-    if not (can_undo(tape.effects) if decides else tape.may_follow):
+    if not (tape.can_undo() if decides else tape.may_follow):
         return None
     copied: Any = np.copy(recorded)
     view = tape.view(copied.value)

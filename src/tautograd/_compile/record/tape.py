@@ -7,6 +7,7 @@ made later in the same place is another buffer. So a recording needs hardly more
 
 from __future__ import annotations
 
+import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -57,10 +58,33 @@ class _Home:
     parts: list[tuple[int, int, int]]
 
 
+class Unwatched:
+    """A context for the tape's own work, in which `watch` is not told which functions start.
+
+    A function is recorded while a profiler sees what starts in it (`guards/strangers.py`). What the tape does by itself
+    is a few hundred calls for each array function; the array function runs outside of this, for it may come to code of
+    the user's (an `__index__`, say).
+    """
+
+    __slots__ = ("watch",)
+
+    def __init__(self) -> None:
+        self.watch: Any = None  # as given to `sys.setprofile`
+
+    def __enter__(self) -> None:
+        if self.watch is not None:
+            sys.setprofile(None)
+
+    def __exit__(self, *error: object) -> None:
+        if self.watch is not None:
+            sys.setprofile(self.watch)
+
+
 class Tape:
     """The record of one run."""
 
     def __init__(self) -> None:
+        self.unwatched = Unwatched()
         self.program = Program()
         self.scalars = Scalars(self)  # Python numbers that are inputs
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
@@ -91,6 +115,16 @@ class Tape:
         return None
 
     # --- memory --------------------------------------------------------------------------------------
+
+    def let_go(self) -> None:
+        """After the recording: what it computed on its way, and nobody else sees, need not be kept any more."""
+        buffers = self.program.buffers
+        self._homes = {
+            key: home
+            for key, home in self._homes.items()
+            if type(home.owner) is not CudaArray
+            or any(buffers[number].kind is not Kind.SCRATCH for _, _, number in home.parts)
+        }
 
     def wrap(self, value: Any) -> Recorded:
         return Recorded(value, self)
@@ -194,23 +228,28 @@ class Tape:
         like: Any = None,
     ) -> Any:  # fmt: skip
         """Compute, and note what was computed; `like` is where a function of no arrays makes one."""
-        plain_args, plain_kwargs = reveal(args), reveal(kwargs)
-        noted_args, noted_kwargs = plain_args, plain_kwargs
-        if self.scalars.steps and has_symbols((args, kwargs)):
-            plain_args, plain_kwargs = without_symbols(plain_args), without_symbols(plain_kwargs)
-        on_tape = has_recorded((args, kwargs))
-        if not on_tape and type(like) is CudaArray:
-            plain_kwargs["like"] = like
-        if function is sliding_window_view and type(plain_args[0]) is CudaArray:
-            function = windows
-        if not self.dead:
-            _refuse_values(self, function, args, kwargs)
+        with self.unwatched:
+            plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+            noted_args, noted_kwargs = plain_args, plain_kwargs
+            if self.scalars.steps and has_symbols((args, kwargs)):
+                plain_args, plain_kwargs = (
+                    without_symbols(plain_args),
+                    without_symbols(plain_kwargs),
+                )
+            on_tape = has_recorded((args, kwargs))
+            if not on_tape and type(like) is CudaArray:
+                plain_kwargs["like"] = like
+            if function is sliding_window_view and type(plain_args[0]) is CudaArray:
+                function = windows
+            if not self.dead:
+                _refuse_values(self, function, args, kwargs)
         if self.dead:
             with np.errstate(all="ignore"):
                 return function(*plain_args, **plain_kwargs)
-        writes = self._writes(function, plain_args, plain_kwargs, method)
-        for array, _ in writes:
-            self._begin_from_content(array)
+        with self.unwatched:
+            writes = self._writes(function, plain_args, plain_kwargs, method)
+            for array, _ in writes:
+                self._begin_from_content(array)
         try:
             with np.errstate(all="ignore"):
                 result = function(*plain_args, **plain_kwargs)
@@ -218,15 +257,16 @@ class Tape:
             if isinstance(error, np.linalg.LinAlgError) or has_recorded((args[1:], kwargs)):
                 self.went_wrong()
             raise
-        made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
-        found, outputs = self._results(result, [array for array, _ in writes], made)
-        if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
-            return found  # made from Python values alone, or a view: nothing happens at a replay
-        targets = [view for _, view in writes]
-        call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
-        noted = instructions_for(self, call)
-        self.program.instructions.extend(noted)
-        self.program.sites.extend([mark(2)] * len(noted))
+        with self.unwatched:
+            made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
+            found, outputs = self._results(result, [array for array, _ in writes], made)
+            if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
+                return found  # from Python values alone, or a view: nothing happens at a replay
+            targets = [view for _, view in writes]
+            call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
+            noted = instructions_for(self, call)
+            self.program.instructions.extend(noted)
+            self.program.sites.extend([mark(2)] * len(noted))
         return found
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -258,7 +298,9 @@ class Tape:
             return self._results(result, [], Kind.SCRATCH)[0]
         outputs = tuple([self.view(array, Kind.SCRATCH) for array in made])
         name = getattr(function, "__name__", "kernel").strip("_")
-        self.note(Call(function, self.views(args), self.views(kwargs), outputs, name=name))
+        placed = getattr(function, "takes_out", False) and len(outputs) == 1
+        views = self.views(args), self.views(kwargs)
+        self.note(Call(function, *views, outputs, name=name, takes_out=placed))
         return self._results(result, [], Kind.SCRATCH)[0]
 
     def check(self, good: Recorded, error: Any) -> None:

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterable
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from ..._trees.nests import Nests
+from ..._trees.nests import Nests, fields_of_dataclass
 
-_OWN = __name__.partition(".")[0]
-
-
-def fields_of(value: Any) -> list[str]:
-    """The names of what an object of a user's dataclass holds; none of any other object."""
-    kind = type(value)
-    if not hasattr(kind, "__dataclass_fields__") or isinstance(value, Tensor):
-        return []
-    if kind.__module__.partition(".")[0] == _OWN or hasattr(value, "_parameters"):
-        return []  # a description of this package's, a module
-    return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
-
-
-NESTS = Nests(fields=fields_of)
+NESTS = Nests(fields=fields_of_dataclass)
 
 
 def tensors_in(value: Any) -> Iterable[Tensor]:

@@ -11,7 +11,8 @@ MODES = ("auto", "always", "never")
 FIRST = 3  # the replay that is audited first
 GROWTH = 3  # the distance to the next audit grows by this factor
 TIMED = 5  # replays by the shortest way that are measured
-WEIGHED = 8  # the replay before which a record that saves little is compared with a run as written
+WEIGHED = 8  # the replay before which a record is compared with runs as written
+FARTHER = 4  # how much later that is done again, if it saves little
 SHARE = 0.01  # of the time of all replays, which audits after the first may take
 
 
@@ -20,6 +21,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self.audits = 0
+        self.has_lost = False  # against a run as written, once
         self.compared = ""  # whether its numbers were, or why not
         self.replay_seconds = float("inf")  # of one: the least that was measured
         self.last = 0, 0.0  # the replay that was audited last, and the seconds it took
@@ -34,8 +36,9 @@ class Schedule:
     def _settle(self) -> None:
         self.due = min(self.audit_due, self.weigh_due)  # all that the shortest way looks at
 
-    def note_weighed(self) -> None:
-        self.weigh_due = float("inf")
+    def note_weighed(self, again: float = float("inf")) -> None:
+        """The record was compared with a run as written; that is done again before the replay of a number."""
+        self.weigh_due = again
         self._settle()
 
     def note_replay(self, began: float) -> None:
@@ -45,6 +48,11 @@ class Schedule:
             self.replay_seconds = seconds
             if self.audits:
                 self._plan()
+
+    def audit_next(self, calls: int) -> None:
+        """Let the next call be audited."""
+        self.audit_due = calls
+        self._settle()
 
     def note_audit(self, calls: int, seconds: float) -> None:
         self.audits += 1

@@ -22,10 +22,11 @@ from ..guards.guards import Form, is_ordinary
 from ..messages.explain import Explanation
 from ..record.trees import tensors_in
 from .audit import AuditError
+from .audit_schedule import FARTHER, WEIGHED
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
-from .ledger import in_seconds
+from .ledger import WARM, in_seconds
 from .recording import Recorder
 from .records import log, log_again
 
@@ -88,13 +89,13 @@ class Compiled(Recorder):
             self._forget_all()  # programs, threads and locks belong to the parent
         form = Form(args, kwargs)
         with self._lock:
-            if form.floats:
+            if form.floats and not self._sound:  # where Python runs, it computes with them
                 self._changing.settle(form)
             entry, numbers = self._matching(form, tensors)
         if entry is not None and entry.calls >= entry.audits.weigh_due:
-            entry.audits.note_weighed()
-            if not self._specialises and self._ledger.doubts(entry) and self._is_timed(entry):
+            if not self._specialises and self._ledger.weighs(entry) and self._is_timed(entry):
                 return self._weigh(entry, args, kwargs, began)
+            entry.audits.note_weighed()
         due = entry is not None and entry.is_due
         if entry is not None and due and self._recording.acquire(blocking=False):
             try:
@@ -138,10 +139,27 @@ class Compiled(Recorder):
         return result
 
     def _weigh(self, entry: Entry, args: Any, kwargs: Any, began: float) -> Any:
-        """Run once as written; a record whose replays take longer is given up."""
+        """Run once as written; a record whose replays take longer is given up, and that is said.
+
+        The least of several runs counts, as it does of replays, and it has to lose twice, some replays apart: what else
+        the machine does may have been in the way. One that saves little is looked at again later for the same reason.
+        """
+        entry.make_room()
         result = self._run_as_written(entry.key, args, kwargs, began)
-        if not self._ledger.pays(entry):
-            plain, replay = self._ledger.plain_seconds(entry.key), entry.seconds
+        ledger = self._ledger
+        if ledger.runs_of(entry.key) < 1 + WARM:
+            return result  # the next call is another one
+        if not ledger.doubts(entry):
+            entry.audits.note_weighed()
+        elif ledger.pays(entry):
+            entry.audits.note_weighed(FARTHER * entry.calls)
+            entry.take_times()
+        elif not entry.audits.has_lost:
+            entry.audits.has_lost = True
+            entry.audits.note_weighed(entry.calls + WEIGHED)
+            entry.take_times()
+        else:
+            plain, replay = ledger.plain_seconds(entry.key), entry.seconds
             self._drop(entry)
             why = f"a replay takes {in_seconds(replay)}, and a call as written {in_seconds(plain)}"
             self._refuse(entry.key, why)
@@ -215,7 +233,8 @@ class Compiled(Recorder):
         return cls(fn, **options)
 
     def __repr__(self) -> str:
-        return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"
+        count = sum(map(len, self._entries.values()))
+        return f"<compiled {self._name()}: {count} record{'s' * (count != 1)}>"
 
 
 def _watched() -> bool:

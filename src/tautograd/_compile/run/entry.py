@@ -19,7 +19,8 @@ from ..._user_code.sites import resolve
 from ..guards.environment import Surroundings
 from ..guards.guards import Form, Guards
 from ..guards.module_guards import noting
-from ..program.ir import Call
+from ..program.ir import Call, Kind
+from ..program.memory import Memory
 from ..program.passes import improved
 from ..record.capture import Capture, capture
 from ..record.graph_breaks import Parts
@@ -30,11 +31,14 @@ from ..record.trees import NESTS, replaced, tensors_in
 from ..record.varying_numbers import Spot
 from .audit_schedule import Schedule
 from .differentiable import Differentiable, UsedNode, is_cut
-from .executable import ready
+from .executable import ready, uncollected
 from .fast_entry import MISS, STOPPED
 from .fast_numbers import way_in
 from .rollback import STOPS, Stops
 
+_PER_INSTRUCTION = (
+    2048  # bytes that an instruction takes as Python's objects, with what is known of it
+)
 _CHANGEABLE = (set, deque, bytearray, np.ndarray)  # what a caller may change
 
 
@@ -56,9 +60,11 @@ class Entry:
         # finaliser) and calls the function again must not use the same memory.
         self.inside = 0
         self.recorded_size = len(found.program.instructions)
-        self.program = improved(found.program)
-        self.replay_of = ready(self.name, self.program, found.inputs, native)
+        with uncollected():
+            self.program = improved(found.program)
+            self.replay_of = ready(self.name, self.program, found.inputs, native)
         self.size = len(self.program.instructions)
+        self.nbytes = self._nbytes()
         self.has_calls_with_effects = any(
             isinstance(i, Call) and i.effect and not is_cut(i) for i in self.program.instructions
         )
@@ -84,6 +90,7 @@ class Entry:
         self.quick: Any = None
         self.not_followed: str | None = None  # why its Python cannot be
         self.followed_calls: Any = None  # by which its Python is followed: see `sound/`
+        self.calls_noted: Any = None  # the same, where it is skipped: audits go by them
         self.steady: Any = None  # what the quick way goes by
         self.followed = form.symbolic  # the floats among the arguments that are inputs
         self.decides = any(step.outcome is not None for step in found.scalars.steps)
@@ -120,6 +127,12 @@ class Entry:
         entry.given = args, kwargs
         return entry, entry.finish(tensors, [t._data for t in tensors], recorded=True)
 
+    def _nbytes(self) -> int:
+        """The memory that it takes, about: what the program computes in and keeps, and the program itself."""
+        kept = [b.nbytes for b in self.program.buffers if b.kind in (Kind.KEPT, Kind.CONSTANT)]
+        own: int = self.replay_of.scratch_bytes
+        return own + sum(kept) + _PER_INSTRUCTION * self.recorded_size
+
     @property
     def seconds(self) -> float:
         """The least that a replay has taken, with the function's Python where that runs too."""
@@ -133,6 +146,15 @@ class Entry:
         """Whether the function is recorded anew in place of this replay; what is followed has run by itself."""
         follows = self.followed_calls is not None and self.audits.mode != "always"
         return not follows and self.calls >= self.audits.due
+
+    def make_room(self) -> bool:
+        """Before the function runs as written in place of a replay: that must not need the memory of both.
+
+        Whether it was much, so that what the run has used is to be given back, too.
+        """
+        memory = getattr(self.replay_of, "memory", None)
+        with self.alone() as alone:
+            return bool(alone and isinstance(memory, Memory) and memory.empty_scratch())
 
     def take_times(self) -> None:
         """Measure the next few replays by the shortest way."""

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..._user_code.sites import warning_level
 from ..program.ir import Program, View
 from ..record.arrays import is_on_gpu
 from .replay import Replay
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Meanwhile nothing is looked for in cycles: a program is many objects, of which none goes before it is ready."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def ready(name: str, program: Program, inputs: list[View], native: bool) -> Any:

@@ -61,7 +61,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     stops, late = entry.stops, entry.stops.late
     audits = entry.audits
     keep = None if stops.undo is None else stops.undo.keep
-    same_variables = guards.variables.sameness()
+    same_variables, are_untouched = guards.variables.sameness(), guards.modules.are_untouched
     steady = entry.steady = Steady(entry)
     kept = Sameness()
     kept.attributes += [(tensor, "_grad", grad) for tensor, grad in after]
@@ -105,6 +105,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             and all(map(is_, map(_data_of, tensors), arrays))
             and all(map(is_, map(_grad_of, had), were))
             and all(update.holds() for update in updates)
+            and are_untouched()
             and same_variables()
         )
 
@@ -136,6 +137,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                     or argument._node is not None
                     or argument._base is not None
                     or argument._watched
+                    or argument.__dict__
                     or id(data) in outside
                     or (id(data.base) in outside if shares is None else shares(data))
                 ):

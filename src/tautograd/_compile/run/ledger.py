@@ -24,7 +24,8 @@ ENOUGH = 32  # runs as written beside records, before looking for those is given
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
-DOUBTFUL = 0.5  # of the time as written, from which on a replay is compared with a second run
+DOUBTFUL = 0.5  # of the time as written, from which on a record is compared again and again
+WARM = 3  # runs as written that a record is held against, beside those that came before it
 
 
 class Ledger:
@@ -123,12 +124,13 @@ class Ledger:
         least, count = self.plain.get(key, (0.0, 0))
         return least * count >= price and price <= left + self.share(entries)
 
-    def is_lost(self, entries: list[Any]) -> bool:
+    def is_lost(self, entries: list[Any], refused: bool = False) -> bool:
         """Whether calls run as written for a while, without a look at their arguments: looking costs too much.
 
-        Half of the share is for that, and half for records.
+        Half of the share is for that, and half for records. A form that is `refused` will have none, so the look at
+        it is lost even if no other comes.
         """
-        if len(self.plain) < 2 or (entries and self.runs < ENOUGH):
+        if (len(self.plain) < 2 and not refused) or (entries and self.runs < ENOUGH):
             return False
         if self.looking <= self.saved(entries) + self.share(entries) / 2:
             return False
@@ -136,9 +138,23 @@ class Ledger:
         self.paused += 1
         return True
 
+    def weighs(self, entry: Any) -> bool:
+        """Whether a run as written has to say what a record saves.
+
+        The run before a recording is the first one, which makes what it finds missing: kernels, an optimizer's
+        states. Held against it alone, a record that loses would seem to save. So some more are always made; a run
+        as written in place of a replay makes nothing slower than it would be without a record.
+        """
+        return self.runs_of(entry.key) < 1 + WARM or self.doubts(entry)
+
+    def runs_of(self, key: Any) -> int:
+        """How often a form has run as written."""
+        return self.plain.get(key, (0.0, 0))[1]
+
     def doubts(self, entry: Any) -> bool:
-        """Whether a record saves so little that a run as written has to say whether it saves anything."""
-        return bool(entry.seconds > DOUBTFUL * self.plain_seconds(entry.key))
+        """Whether a record saves so little that it may save nothing."""
+        seconds: float = entry.seconds
+        return DOUBTFUL * self.plain_seconds(entry.key) < seconds < float("inf")
 
     def pays(self, entry: Any) -> bool:
         return bool(entry.seconds <= self.plain_seconds(entry.key))

@@ -10,6 +10,7 @@ from ..._user_code.sites import resolve, warning_level
 from ..guards.environment import Surroundings
 from ..guards.guards import Form
 from ..messages.errors import CompileError
+from ..program.memory import give_back
 from ..record.arrays import is_on_gpu
 from ..record.trees import memory_of, tensors_in, was_swapped
 from ..sound.runs import Followed
@@ -18,7 +19,7 @@ from .audit import AuditError
 from .entry import Entry
 from .fast_numbers import way_in
 from .numeric_audit import Aside
-from .records import BRANCHES, FORMS, RECORDS, VARIANTS, Records, log
+from .records import BRANCHES, FORMS, VARIANTS, Records, log
 
 # Elements that a function is given or finds, from which on its Python may be cheap beside them.
 LARGE = 1 << 14
@@ -102,6 +103,8 @@ class Recorder(Records):
         entry.audits.begin(self._audit)
         entry.take_times()
         self._choose(entry, form)
+        if self._sound and entry.followed_calls is None:  # then it has no guards either
+            return result
         self._note_again(form)
         if entry.parts is not None:
             self._say_split(entry)
@@ -126,7 +129,7 @@ class Recorder(Records):
                 self._entries.move_to_end(form.key)
             else:
                 del self._entries[form.key]
-            while sum(map(len, self._entries.values())) > RECORDS:
+            while self._is_full(len(self._alive())):
                 key, lost = self._entries.popitem(last=False)
                 for gone in lost:
                     self._ledger.note_gone(gone)
@@ -138,13 +141,27 @@ class Recorder(Records):
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
         """What it reads no guard sees: whether this record is kept. The next one is made to be followed.
 
-        Where Python cannot be followed either, guards and audits are all there is.
+        Where Python cannot be followed either, calls run as written. (On a GPU none is followed, and guards and audits
+        are all there is.)
         """
         if len(self._by_python) > FORMS:
             self._by_python.clear()
         self._by_python.add(around.form.key)
         if entry.capture.calls is not None:
-            return True
+            why = _why_not_followed(entry)
+            if why is None or is_on_gpu(entry.program):
+                return True
+            if entry.followed or entry.spots:  # Python computes with them where it runs
+                self._fix(around, entry.followed, around.spots, "Python runs at each call")
+                return False
+            assert around.unseen is not None
+            what, site = around.unseen
+            line = resolve(site)
+            at = f"\n  {line}" if line else ""
+            self._refuse(
+                around.form.key, f"no guard sees {what}\nand Python cannot be followed: {why}{at}"
+            )
+            return False
         self._seen[around.form.key] = 1
         return False
 
@@ -153,17 +170,17 @@ class Recorder(Records):
         noted = entry.capture.calls
         if noted is None:
             return
-        why = noted.why
+        why = _why_not_followed(entry)
         sound = self._sound or form.key in self._by_python
-        if is_on_gpu(entry.program):
-            why = "it runs on a GPU"
-        if entry.parts is not None or entry.followed or entry.spots:
-            why = why or "a number that changes is an input of its program"
         if why is None:
             followed = Followed(entry, noted)
+            entry.calls_noted = followed
             if sound or followed.is_cheap:
                 entry.followed_calls, entry.quick = followed, None
                 entry.audits.begin(self._audit)
+            if sound:  # for good: nothing that Python reads is kept alive by a guard
+                entry.guards.variables.forget()
+                entry.steady = None
         elif self._sound:
             self._refuse(form.key, f"its Python cannot be followed: {why}")
         entry.not_followed = why
@@ -197,9 +214,12 @@ class Recorder(Records):
         """Run the function, and see whether it still becomes and does what would have been replayed."""
         began = perf_counter()
         tensors = list(tensors_in((args, kwargs)))
+        if entry.calls_noted is not None and entry.audits.mode != "always" and not numbers:
+            return self._audited_by_following(entry, args, kwargs, tensors)
         arrays = [tensor._data for tensor in tensors]
         with entry.alone() as alone:
             aside = Aside(entry, arrays, numbers) if alone else None
+        large = entry.make_room()
         form.symbolic = entry.followed
         around = self._surroundings(form, args, kwargs)
         around.follow_these({spot.key for spot in entry.spots})
@@ -227,8 +247,47 @@ class Recorder(Records):
                 raise AuditError(self._found_by_audit(entry, str(found)))
             entry.audits.compared = "yes" if aside is None else aside.why or "yes"
         if now.capture.backward is None:
-            now.replay_of = now.quick = None  # with the memory of a program that nobody runs
+            vars(
+                now
+            ).clear()  # with the gradients it made, and the memory of a program that nobody runs
+        if large:
+            give_back()
         entry.calls += 1
+        took = perf_counter() - began
+        entry.audits.note_audit(entry.calls, took)
+        self._ledger.note_audit(entry.key, took)
+        if entry.audits.audits == 1:
+            entry.take_times()
+        return result
+
+    def _audited_by_following(
+        self, entry: Entry, args: Any, kwargs: Any, tensors: list[Any]
+    ) -> Any:
+        """Run the function's own Python, held against the record, once: that computes nothing twice.
+
+        Of a large step it takes a small part of the time and none of the memory that recording anew does, and it is
+        what a record is held against at every call where Python always runs. Where it cannot be followed to its end,
+        for another reason than that it makes other calls, nothing is known: then the next call is recorded anew.
+        """
+        began = perf_counter()
+        noted = entry.calls_noted
+        with entry.alone() as alone:
+            if not alone:
+                return self._fn(*args, **kwargs)
+            wrong = self._wrong_code(entry, tensors)
+            runs = noted.runs
+            result = (
+                self._fn(*args, **kwargs) if wrong else noted.run(self._fn, args, kwargs, tensors)
+            )
+        if wrong is None and noted.runs == runs:
+            if not (runs and noted.differed):
+                entry.calls_noted = None
+                entry.audits.audit_next(entry.calls)
+                return result
+            wrong = noted.why
+            self._drop(entry)
+        if wrong is not None:
+            raise AuditError(self._found_by_audit(entry, wrong))
         took = perf_counter() - began
         entry.audits.note_audit(entry.calls, took)
         self._ledger.note_audit(entry.key, took)
@@ -279,3 +338,14 @@ class Recorder(Records):
             self._changing.fix_spots(spots)
             if numbers:
                 self._changing.fix(around.form, numbers)
+
+
+def _why_not_followed(entry: Entry) -> str | None:
+    """Why the Python of a record whose calls were noted cannot be followed."""
+    if is_on_gpu(entry.program):
+        return "it runs on a GPU"
+    if entry.capture.calls.why is not None:
+        return str(entry.capture.calls.why)
+    if entry.parts is not None or entry.followed or entry.spots:
+        return "a number that changes is an input of its program"
+    return None

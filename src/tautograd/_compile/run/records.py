@@ -21,7 +21,9 @@ from .ledger import HORIZON, Ledger
 
 log = logging.getLogger("tautograd.compile")
 log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
-RECORDS = 16  # kept per function
+RECORDS = 16  # kept per function, whatever they take
+# As many more are kept as have room: of a step over sequences, one for each length.
+MOST, ROOM = 64, 256 << 20  # records; bytes of all of them
 VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
@@ -77,13 +79,19 @@ class Records:
             return False
         if key in self._entries and self._why.get(key) == GRADIENTS:
             return True  # nothing else has changed
-        full = sum(map(len, self._entries.values())) >= RECORDS and key not in self._entries
+        full = key not in self._entries and self._is_full(len(self._alive()) + 1)
         if self._seen.get(key, 0) < (OFTEN if full else 1):
             return False
         if not self._pays(key):
             return False
         self._seen[key] = 0
         return True
+
+    def _is_full(self, count: int) -> bool:
+        """Whether so many records are more than are kept."""
+        if count <= RECORDS:
+            return False
+        return count > MOST or sum(entry.nbytes for entry in self._alive()) > ROOM
 
     def _pays(self, key: Any) -> bool:
         """Whether another record may be made, by what those so far have cost and saved."""
@@ -129,10 +137,13 @@ class Records:
         """A call has run eagerly: not one that was interrupted, nor one that another thread is still in."""
         with self._lock:
             self._ledger.note_run(key, seconds, besides)
-            if not self._specialises and self._ledger.is_lost(self._alive()):
+            refused, alive = key in self._refused, self._alive()
+            may_pause = not self._specialises or (refused and not alive)
+            if may_pause and self._ledger.is_lost(alive, refused):
                 self._last = None
-                self._say_what_changes(key)
-            if key in self._refused:
+                if not refused:  # of which was said why
+                    self._say_what_changes(key)
+            if refused:
                 return
             self._seen[key] = self._seen.pop(key, 0) + 1
             if len(self._seen) > FORMS:

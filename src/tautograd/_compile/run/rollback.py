@@ -17,7 +17,7 @@ import numpy as np
 from ..._tensor.random_state import Generator
 from ..optimizers.param_group_settings import Setting
 from ..optimizers.updates import Update
-from ..program.ir import Call, Kind
+from ..program.ir import Call, Kind, crosses_processes
 from ..record.arrays import is_on_gpu
 from ..record.tensor_data import set_grad
 from .generator_rollback import Rewinding
@@ -111,6 +111,8 @@ class Stops:
         copied = sum(buffers[n].nbytes for n in written if buffers[n].kind in kinds)
         total = sum(step.size for step in steps)
         self.is_whole = copied <= max(SMALL, total // SHARE) and can_undo(self.effects)
+        # Other processes would not take part a second time.
+        self.is_whole &= not any(crosses_processes(call) for step in before for call in step.drawn)
         early = [effect for effect in self.effects if can_undo([effect])]
         drawn = [call for step in before for call in step.drawn]
         whole = self.is_whole

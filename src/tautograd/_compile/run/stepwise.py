@@ -127,11 +127,16 @@ class Stepwise:
 
     def _kernels(self, part: Any, native: Any, table: int, instructions: list[Any]) -> None:
         done: set[int] = set()
+        writers: dict[int, list[int]] = {}  # of each buffer
+        for i, instruction in enumerate(instructions):
+            for view in instruction.writes():
+                writers.setdefault(view.buffer, []).append(i)
         for number, kernel in enumerate(native.kernels):
             mine = sorted(set(kernel.instructions))
             self._look_at_inputs(part, kernel, [instructions[i] for i in mine])
             for i in mine:
-                self._simulate(i, instructions, done)
+                if not _only_prepares(kernel, instructions[i]):
+                    self._simulate(i, instructions, writers, done)
             _stop_at(native.call_kernel(table, number), part)
             self.kernels += 1
             for i in mine:
@@ -139,17 +144,22 @@ class Stepwise:
                     if view.buffer in kernel.writes:
                         self._compare(instructions[i], part.sites[i], view)
 
-    def _simulate(self, i: int, instructions: list[Any], done: set[int]) -> None:
+    def _simulate(
+        self, i: int, instructions: list[Any], writers: dict[int, list[int]], done: set[int]
+    ) -> None:
         """Do an instruction in the second memory, and before it those of which nothing was stored."""
         if i in done:
             return
         done.add(i)
-        read = list(instructions[i].reads())
-        for j in range(i):
-            if j not in done and any(
-                overlap(view, other) for view in instructions[j].writes() for other in read
-            ):
-                self._simulate(j, instructions, done)
+        before = {
+            j
+            for view in instructions[i].reads()
+            for j in writers.get(view.buffer, ())
+            if j < i and j not in done
+            if any(overlap(other, view) for other in instructions[j].writes())
+        }
+        for j in sorted(before):
+            self._simulate(j, instructions, writers, done)
         self.rounding.run([instructions[i]])
 
     def _look_at_inputs(self, part: Any, kernel: Any, instructions: list[Any]) -> None:
@@ -182,6 +192,16 @@ class Stepwise:
             np.copyto(self.rounding.value(view), self.native(view))
             self.rounding.radius(view)[...] = 0
             self.stored.add(view.buffer)
+
+
+def _only_prepares(kernel: Any, instruction: Any) -> bool:
+    """Whether a kernel lays out operands for an instruction that another one does, and that adds to what is there.
+
+    Done in the second memory already, it would have been done twice for the kernel that does it.
+    """
+    written = {view.buffer for view in instruction.writes()}
+    adds = not written.isdisjoint(view.buffer for view in instruction.reads())
+    return adds and written.isdisjoint(kernel.writes)
 
 
 def _stop_at(status: int, part: Any) -> None:

@@ -21,6 +21,7 @@ from ..program.ir import (
     PutAlong,
     ScatterAdd,
     View,
+    crosses_processes,
 )
 from .differentiable import is_cut
 
@@ -126,10 +127,10 @@ def _dimensions(view: View, block: Block | None) -> tuple[tuple[int, int], ...]:
 
 
 def _may_fail(call: Call) -> bool:
-    if is_cut(call):
+    if is_cut(call) or crosses_processes(call):
         return False
     reads = list(call.reads())
     if call.effect:  # a draw, of a distribution whose parameters may be wrong
         return bool(reads)
-    home = getattr(call.function, "__module__", None) or ""
+    home = getattr(call.function, "home", getattr(call.function, "__module__", None)) or ""
     return "linalg" in home or any(view.dtype.kind in "iu" for view in reads)

@@ -46,6 +46,7 @@ class Run:
         self.drawn: list[Any] = [None] * record.drawn
         self.is_lazy = True
         self.why = ""  # it was not followed to the end
+        self.differs = False  # because another call was made than the record's
         self.error: BaseException | None = None
         self._proxies: dict[int, LazyArray] = {}
 

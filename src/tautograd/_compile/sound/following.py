@@ -278,6 +278,7 @@ class Follower(Run):
             self.why = f"{was} was recorded, in {resolve(call.site)}; {name} is done now, or with other arguments"
         else:
             self.why = f"{name} is done now, where the record has ended"
+        self.differs = True
         self._go_on_eagerly()
 
 

@@ -48,7 +48,8 @@ class Followed:
                 self.allowed.add(base.key)
         self.runs = 0  # to the end
         self.missed = 0  # one after the other
-        self.why = ""  # of the last one
+        self.why = ""  # of the last one,
+        self.differed = False  # which made another call than the record's
         self.python = self.program = float("inf")  # seconds: the least of each
 
     @property
@@ -86,14 +87,14 @@ class Followed:
                     _make_real(run, "an error", error)
                     raise
                 if run.is_lazy and run.at < len(self.calls):
-                    missing = self.calls[run.at]
+                    missing, run.differs = self.calls[run.at], True
                     run.force(f"`{missing.name}`, in {resolve(missing.site)}, is no longer called")
                 if run.is_lazy:
                     change(deferred=None)
                     self._finish(run, tensors, (args, kwargs), returned, began)
                 if not run.is_lazy:
                     self.missed += 1
-                    self.why = run.why
+                    self.why, self.differed = run.why, run.differs
                 return returned
             finally:
                 change(deferred=None)

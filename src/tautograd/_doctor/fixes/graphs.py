@@ -1,4 +1,4 @@
-"""Cuts, leaves, stale graphs and targets, mended: TG401, TG402, TG404, TG407, TG408, TG902."""
+"""Cuts, leaves, stale graphs and targets, mended: TG401, TG402, TG404, TG407 to TG410, TG902."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def _near(source: Source, line: int) -> list[int]:
     return sorted(range(first, (last or first) + 1), key=lambda n: abs(n - line))
 
 
-@writes("TG401", "TG402", "TG408", "TG407")
+@writes("TG401", "TG402", "TG408", "TG407", "TG409", "TG410")
 def without_the_cut(source: Source, finding: Any, line: int) -> Iterator[str]:
     if finding.code == "TG407":
         return
-    lines = [line] if finding.code == "TG401" else []
+    lines = [line] if finding.code in ("TG401", "TG410") else []
     for at in [*lines, *_near(source, line)]:
         for node in source.at(at):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -120,16 +120,17 @@ def detach_the_target(source: Source, finding: Any, line: int) -> Iterator[str]:
                 and isinstance(node.op, ast.Mult)
                 and isinstance(statement, ast.Assign)
             ):
-                yield source.replace((node.right, f"{_closed(source, node.right)}.detach()"))
+                yield source.replace((node.right, f"{closed(source, node.right)}.detach()"))
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-                yield source.replace((node.right, f"{_closed(source, node.right)}.detach()"))
+                yield source.replace((node.right, f"{closed(source, node.right)}.detach()"))
     for call in ast.walk(scope):
         if isinstance(call, ast.BinOp) and isinstance(call.op, ast.Mult):
             for side in (call.right, call.left):
-                yield source.replace((side, f"{_closed(source, side)}.detach()"))
+                yield source.replace((side, f"{closed(source, side)}.detach()"))
 
 
-def _closed(source: Source, node: ast.expr) -> str:
+def closed(source: Source, node: ast.expr) -> str:
+    """What is written there, in brackets if a method is to be called of it."""
     text = source.segment(node)
     return f"({text})" if isinstance(node, ast.BinOp | ast.UnaryOp | ast.IfExp) else text
 
@@ -140,13 +141,13 @@ def keep_the_number(source: Source, finding: Any, line: int) -> Iterator[str]:
     if isinstance(statement, ast.AugAssign):
         value = statement.value
         if isinstance(value, ast.BinOp):
-            yield source.replace((value.left, f"{_closed(source, value.left)}.detach()"))
-        yield source.replace((value, f"{_closed(source, value)}.detach()"))
+            yield source.replace((value.left, f"{closed(source, value.left)}.detach()"))
+        yield source.replace((value, f"{closed(source, value)}.detach()"))
     for node in source.at(line):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         if node.func.attr in ("append", "add", "insert") and node.args:
             given = node.args[-1]
-            yield source.replace((given, f"{_closed(source, given)}.detach()"))
+            yield source.replace((given, f"{closed(source, given)}.detach()"))
     if isinstance(statement, ast.Assign):
         yield source.replace((statement.value, f"({source.segment(statement.value)}).detach()"))

@@ -206,7 +206,7 @@ def one_for_each(source: Source, finding: Any, line: int) -> Iterator[str]:
                 yield source.replace((node, f"[{one} for _ in range({source.segment(many)})]"))
 
 
-@writes("TG601", "TG602", "TG604", "TG605")
+@writes("TG601", "TG602", "TG604", "TG605", "TG608")
 def switch_modes(source: Source, finding: Any, line: int) -> Iterator[str]:
     names = list(dict.fromkeys(
         source.segment(c.func.value) for m in ("eval", "train")
@@ -231,7 +231,7 @@ def switch_modes(source: Source, finding: Any, line: int) -> Iterator[str]:
                     body: list[ast.stmt] = getattr(outer[0], "body", []) if outer else []
                     if body:
                         yield source.insert_after(body[-1], f"{name}.train()")
-    if finding.code == "TG602":
+    if finding.code in ("TG602", "TG608"):
         for name in ("dropout", "dropout1d", "dropout2d", "alpha_dropout"):
             for call in source.calls(source.tree, name):
                 if not any(k.arg == "training" for k in call.keywords):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .axes import is_of_classes
 from .source import Source
 from .writers import writes
 
@@ -87,8 +88,9 @@ def same_shape(source: Source, finding: Any, line: int) -> Iterator[str]:
             pairs.append((node.left, node.right))
         for a, b in pairs:
             for x in (a, b):
+                if isinstance(x, ast.BinOp | ast.Constant):  # not where the two shapes meet
+                    continue
                 text = source.segment(x)
-                text = f"({text})" if isinstance(x, ast.BinOp) else text
                 yield source.replace((x, f"{text}.squeeze(-1)"))
                 yield source.replace((x, f"{text}.unsqueeze(-1)"))
                 yield source.replace((x, f"{text}.squeeze(1)"))
@@ -180,6 +182,8 @@ def descend(source: Source, finding: Any, line: int) -> Iterator[str]:
 @writes("TG904", "TG906")
 def heads_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str]:
     """Heads are split off the last axis, and put together on it."""
+    if is_of_classes(finding):
+        return
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
@@ -198,6 +202,8 @@ def heads_in_their_order(source: Source, finding: Any, line: int) -> Iterator[st
 
 @writes("TG904")
 def axes_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str]:
+    if is_of_classes(finding):
+        return
     for at in dict.fromkeys([line, *range(max(1, line - 12), line + 12)]):
         for node in source.at(at) if at <= len(source.lines) else ():
             if isinstance(node, ast.Call) and _function_name(node) in ("view", "reshape"):

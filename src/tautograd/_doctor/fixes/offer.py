@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._user_code.owners import foreign
-from . import gradients, graphs, models, objectives, rates
+from ..._user_code.owners import Owner, owners
+from . import axes, formulas, gradients, graphs, layers, likelihoods, models, objectives, rates
 from .source import Source, read_source
 from .writers import written
 
 __all__ = ["Fix", "Outcome", "mended"]
-WRITERS = gradients, graphs, models, objectives, rates
+WRITERS = axes, formulas, gradients, graphs, layers, likelihoods, models, objectives, rates
 TRIALS = 24  # changes that are tried for a finding
 
 
@@ -111,8 +111,8 @@ def _changes(finding: Any, texts: dict[str, str]) -> Iterator[tuple[str, str, st
     """File, text before and text after: at the line to change first, then at the line to blame."""
     seen: set[tuple[str, int]] = set()
     for site in (finding.fix_site, finding.site):
-        if site is None or (site.file, site.line) in seen or foreign[site.file]:
-            continue
+        if site is None or (site.file, site.line) in seen or owners[site.file] != Owner.USERS:
+            continue  # what is installed is not the user's to change, nor ours
         seen.add((site.file, site.line))
         source = Source(texts[site.file]) if site.file in texts else read_source(site.file)
         if source is None:

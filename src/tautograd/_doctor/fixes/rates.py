@@ -190,3 +190,16 @@ def not_all_zero(source: Source, finding: Any, line: int) -> Iterator[str]:
         for call in source.calls(source.function(line), name):
             func = source.segment(call.func)
             yield source.replace((call.func, func.replace("zeros", "ones")))
+
+
+@writes("TG905")
+def fractions_of_the_warmup(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """A whole-number quotient is 0 until the end."""
+    if "exactly 0 for the first" not in finding.message:
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            above, below = source.segment(node.left), source.segment(node.right)
+            if isinstance(node.left, ast.BinOp) and not above.startswith("("):
+                above = f"({above})"
+            yield source.replace((node, f"{above} / {below}"))

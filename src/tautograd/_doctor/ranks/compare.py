@@ -91,7 +91,7 @@ def _causes(ranks: list[list[Note]], steps: list[list[Note]]) -> Iterator[Findin
     yield from _averaged_twice(steps)
     yield from _settings(steps)
     if not any(_kinds(ranks, "join")):  # which is for ranks with unequal numbers of batches
-        yield from _counts(steps)
+        yield from _counts(steps, _kinds(ranks, "batch"))
     yield from _epochs(_kinds(ranks, "epoch"))
     yield from _batches(steps)
     yield from _workers(_kinds(ranks, "workers"))
@@ -164,10 +164,11 @@ def _settings(steps: list[list[Note]]) -> Iterator[Finding]:
             return
 
 
-def _counts(steps: list[list[Note]]) -> Iterator[Finding]:
+def _counts(steps: list[list[Note]], batches: list[list[Note]]) -> Iterator[Finding]:
     counts = [len(own) for own in steps]
     odd = odd_ones(counts)
     if not odd:
+        yield from _begun(batches)
         return
     usual = next(counts[r] for r in range(len(counts)) if r not in odd)
     lines = [own[-1]["line"] for own in steps if own]
@@ -175,6 +176,19 @@ def _counts(steps: list[list[Note]]) -> Iterator[Finding]:
         "TGR04", f"{ranks_text(odd)} made {counts[odd[0]]} steps, the others {usual}: unequal numbers of batches, or "
         "a step that was skipped", lines[0] if lines else None, min(counts),
     )  # fmt: skip
+
+
+def _begun(batches: list[list[Note]]) -> Iterator[Finding]:
+    """Batches for which other ranks had none: they wait for gradients that never come."""
+    counts = [len(own) for own in batches]
+    if odd := odd_ones(counts):
+        usual = next(counts[r] for r in range(len(counts)) if r not in odd)
+        most = max(batches, key=len)
+        yield _finding(
+            "TGR04", f"{ranks_text(odd)} began {counts[odd[0]]} batches, the others {usual}: unequal numbers of "
+            "batches, of which the last wait for ranks that have ended (`model.join()` is for that)",
+            most[-1]["line"], min(counts),
+        )  # fmt: skip
 
 
 def _epochs(epochs: list[list[Note]]) -> Iterator[Finding]:
@@ -235,11 +249,11 @@ def _replicas(steps: list[list[Note]]) -> Iterator[Finding]:
             if not odd:
                 continue
             same = not odd_ones([step["gradients"].get(name) for step in row])
-            reason = (
-                "though its gradient was the same"
-                if same
-                else "since its gradient differed before the step"
-            )
+            reason = "since its gradient differed before the step"
+            if same:
+                reason = "though its gradient was the same"
+                if odd_ones([step["states"] for step in row]):
+                    reason += ": the optimizer's states differ, too"
             others = sum(
                 1 for n in row[0]["parameters"] if odd_ones([s["parameters"].get(n) for s in row])
             ) - 1  # fmt: skip

@@ -7,6 +7,7 @@ is enough to say whether two ranks have the same.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -93,7 +94,8 @@ class Notes:
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             functions.add(engine.nn.utils, name, self._clipping)
         functions.on()
-        optimizers = engine.optim.optimizer
+        # PyTorch takes the name out of its package, and leaves the module.
+        optimizers: Any = importlib.import_module(f"{engine.__name__}.optim.optimizer")
         before = optimizers.register_optimizer_step_pre_hook(self._before_step)
         after = optimizers.register_optimizer_step_post_hook(self._after_step)
         self._ends += [before.remove, after.remove, functions.end, self._file.close]
@@ -120,6 +122,8 @@ class Notes:
         def forward(ddp: Any, *args: Any, **kwargs: Any) -> Any:
             self._inside += 1
             if ddp.training and self.engine.is_grad_enabled():
+                # Before it: a batch for which other ranks have none may never come to its end.
+                self.write("batch", n=self._steps, line=_place())
                 tensors = [value for value in (*args, *kwargs.values()) if hasattr(value, "detach")]
                 self._now["batch"] = self._hash(tensors) if tensors else None
                 if ddp.require_backward_grad_sync:

@@ -10,10 +10,8 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
-from tautograd._files.printable import printable
-
-from ..._report.wording import place
 from .report import Plain
+from .series import findings_of, series_of
 
 NEEDED = "event files need tensorboardX: pip install 'tautograd[tensorboard]'"
 
@@ -48,19 +46,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None = None) -> None:
     """Loss, gradient norms and updates at every step that was measured, and the findings as text."""
     with writer_class()(logdir=os.fspath(folder)) as writer:
-        history = report["history"] or {"steps": [], "losses": [], "norms": {}, "ratios": {}}
-        steps = history["steps"]
-        _series(writer, "loss", steps, history["losses"])
-        for title, table in (("gradient norm", "norms"), ("update to weight", "ratios")):
-            for name, values in history[table].items():
-                _series(writer, f"{title}/{printable(name)}", steps, values)
-        for finding in report["findings"]:
-            text = f"**{finding['code']} {finding['name']}** ({place(finding['site'], root)})\n\n"
-            said = printable(text + finding["message"], lines=True)
-            writer.add_text("findings", said, finding["step"])
-
-
-def _series(writer: Any, tag: str, steps: list[int], values: list[float | None]) -> None:
-    for step, value in zip(steps, values, strict=True):
-        if value is not None:  # NaN and infinity are kept: TensorBoard marks them
-            writer.add_scalar(tag, value, step)
+        for name, values in series_of(report):
+            for step, value in values:
+                writer.add_scalar(name, value, step)  # NaN and infinity too: TensorBoard marks them
+        for step, text in findings_of(report, root):
+            writer.add_text("findings", text, step)

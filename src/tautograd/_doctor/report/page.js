@@ -16,8 +16,9 @@
     const isLoss = chart.dataset.kind === "losses", isBoth = chart.dataset.kind === "runs";
     const steps = isBoth ? data.runs_steps : isLoss ? data.loss_steps : data.steps;
     const ends = isBoth ? steps : isLoss ? data.loss_ends : data.ends;
-    const last = steps.length - 1, first = isBoth ? steps[0] : data.span[0];
-    const range = ((isBoth ? steps[last] : data.span[1]) - first) || 1;
+    const last = steps.length - 1;
+    let first = isBoth ? steps[0] : data.span[0], range = ((isBoth ? steps[last] : data.span[1]) - first) || 1;
+    if (!isBoth) document.addEventListener("zoomed", ({ detail }) => { first = detail.from; range = (detail.to - detail.from) || 1; });
     const names = [...chart.querySelectorAll(".rows span")].map((span) => span.title);
     const made = { place: last, row: null };  // row: of a heat map, the one that the pointer is on
     const since = (list, place) => {  // a NaN that has stayed: from which step on
@@ -28,7 +29,9 @@
     made.show = () => {
       const { place, row } = made;
       cursor.style.display = "block";
-      cursor.style.left = 100 * (steps[place] - first) / range + "%";
+      const at = (steps[place] - first) / range;
+      cursor.style.left = 100 * at + "%";
+      cursor.style.visibility = at < -0.001 || at > 1.001 ? "hidden" : "";
       let values = Object.entries(series).map(([name, list]) => [name, list[place]]);
       if (row !== null && names[row] in series) values = values.filter(([name]) => name === names[row]);
       else if (chosen !== null && chosen in series) values = values.filter(([name]) => name === chosen);
@@ -36,8 +39,8 @@
       known.sort((a, b) => (b[1] === "NaN") - (a[1] === "NaN") || size(b[1]) - size(a[1]));
       const shown = known.length > 3 ? [known[0], null, known[known.length - 1]] : known;
       const text = ([name, value]) => (name ? name + " " : "") + said(value) + (value === "NaN" ? since(series[name], place) : "");
-      const at = ends[place] === steps[place] ? "step " + steps[place] : `steps ${steps[place]} to ${ends[place]}, the worst`;
-      readout.textContent = at + ": " + (shown.map((one) => one === null ? "…" : text(one)).join(", ") || "nothing measured");
+      const when = ends[place] === steps[place] ? "step " + steps[place] : `steps ${steps[place]} to ${ends[place]}, the worst`;
+      readout.textContent = when + ": " + (shown.map((one) => one === null ? "…" : text(one)).join(", ") || "nothing measured");
     };
     made.to = (step) => {
       made.place = 0;

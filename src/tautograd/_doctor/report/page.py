@@ -76,9 +76,12 @@ def _worst(report: Plain) -> str:
 
 
 def _headline(report: Plain) -> str:
-    number = len(report["findings"])
-    if number:
-        return f"{number} {'thing is' if number == 1 else 'things are'} wrong with this loop"
+    kinds = [finding["severity"] for finding in report["findings"]]
+    wrong = sum(kind != "info" for kind in kinds)
+    if wrong:
+        return f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong with this loop"
+    if kinds:
+        return f"{len(kinds)} {'thing' if len(kinds) == 1 else 'things'} to know about this loop"
     return "Nothing found" if report["verdict"] == "clean" else "Nothing to judge"
 
 
@@ -218,6 +221,10 @@ def _history(report: Plain, runs: Plain) -> Iterator[str]:
         )
     yield "<p>One line for each parameter, in the model's order from dark blue to orange. Dashed lines "
     yield f"are findings, at the step where they were first seen.{each}</p>"
+    yield '<p class="tools" id="tools" hidden><span>Drag across a plot to look nearer, or press + and −; 0 shows '
+    yield 'all again.</span> <button type="button" class="quiet" id="all">All steps</button>'
+    yield '<label id="smoothing" hidden>smooth the loss <input type="range" id="smooth" min="0" max="0.98" step="0.02" '
+    yield 'value="0"> <output for="smooth" id="smoothed">off</output></label></p>'
     yield '<div class="charts">'
     if losses:
         last = last_of(curve["steps"], values, report["steps"])
@@ -252,7 +259,7 @@ def _history(report: Plain, runs: Plain) -> Iterator[str]:
             for kind, series in tables.items()
         },
     }
-    yield f"</section>{shell.data(data)}{shell.scripts([_FOLDER / 'page.js'])}"
+    yield f"</section>{shell.data(data)}{shell.scripts([_FOLDER / 'page.js', _FOLDER / 'zoom.js'])}"
 
 
 def _heat(

@@ -17,7 +17,7 @@ BOX = 1000
 MOST_DOTS = 1500  # with fewer points than that, each is shown
 MOST_CROSSES = 40
 CROSS = "✕"
-DECADES = 14  # the most that a logarithmic axis shows
+DECADES = 84  # the most that a logarithmic axis shows: all that float32 has, 1e-45 to 1e38
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,8 @@ def _chart(
         scale += " Dots at an edge lie beyond it" + (" (0, below)." if axis.is_log else ".")
     if broken:
         scale += f" {CROSS} is NaN or infinite, first at step {broken[0]:,}."
-    yield f'<figure class="chart {classes}" data-kind="{kind}"><figcaption><b>{escape(title)}</b>'
+    yield f'<figure class="chart {classes}" data-kind="{kind}" '
+    yield f'data-axis="{axis.low:.9g} {axis.high:.9g} {int(axis.is_log)}"><figcaption><b>{escape(title)}</b>'
     yield f"<span>{escape(caption + scale)}</span></figcaption>"
     yield from labels(marks, span)
     about = f"{title}: {len(series)} {'line' if len(series) == 1 else 'lines'} over steps {span[0]} to {span[1]}"

@@ -9,10 +9,10 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..._files.markup import escape
+from ..._files.regular import read_regular
 from .measures import Measure, Series, figure, last_of, thinned
 from .plots import chart
 from .report import FORMAT, Plain
@@ -27,7 +27,7 @@ class NotAReport(OSError):
 def read_report(path: str | os.PathLike[str]) -> Plain:
     """A report that was printed as JSON, with its numbers as they were."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:
         raise NotAReport(f"'{os.fspath(path)}' holds no report: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -35,7 +35,7 @@ def read_report(path: str | os.PathLike[str]) -> Plain:
     findings = found.get("findings")
     if (
         not isinstance(found.get("script"), str)
-        or not isinstance(found.get("steps"), int)
+        or not _are_steps([found.get("steps")])
         or not isinstance(findings, list)
         or not all(isinstance(one, dict) and "code" in one for one in findings)
     ):
@@ -43,19 +43,29 @@ def read_report(path: str | os.PathLike[str]) -> Plain:
     history = found.get("history")
     if not isinstance(history, dict) or not isinstance(history.get("curve"), dict):
         raise NotAReport(f"'{os.fspath(path)}' has no history of its run")
-    curve = history["curve"]
-    curve["losses"] = [_number(value) for value in curve["losses"]]
-    if len(curve["losses"]) != len(curve["steps"]) or not all(
-        isinstance(step, int) for step in curve["steps"]
-    ):
+    curve = history["curve"] if history["curve"].get("steps") else history
+    steps, losses = curve.get("steps"), curve.get("losses")
+    if not _are_steps(steps) or not isinstance(losses, list) or len(losses) != len(steps):
         raise NotAReport(f"'{os.fspath(path)}': its losses and steps do not belong together")
+    found["history"] = {"curve": {"steps": steps, "losses": [_number(value) for value in losses]}}
     return found
+
+
+def _are_steps(steps: Any) -> TypeGuard[list[int]]:
+    return isinstance(steps, list) and all(type(n) is int and 0 <= n < 2**53 for n in steps)
 
 
 def _number(value: Any) -> Measure:
     if isinstance(value, bool) or not isinstance(value, (int, float, str, type(None))):
         raise NotAReport(f"a loss is no number: {value!r}")
-    return _WORDS.get(value, math.nan) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _WORDS.get(value, math.nan)
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def beside(report: Plain, other: Plain) -> tuple[Iterator[str], dict[str, Any]]:
@@ -82,7 +92,7 @@ def _curve(run: Plain) -> dict[int, Measure]:
     history = run["history"]
     if not history:
         return {}
-    curve = history["curve"] if history["curve"]["steps"] else history
+    curve = history["curve"] if history["curve"]["steps"] or "steps" not in history else history
     return dict(zip(curve["steps"], curve["losses"], strict=True))
 
 

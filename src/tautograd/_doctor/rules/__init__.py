@@ -1,4 +1,4 @@
-"""All rules, by code. To add one, write its class in a module of this package: nothing else names it."""
+"""All rules, by code. To add one, write its class in a module of a room of this package: nothing else names it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from .base import Rule
 
 
 def _found() -> Iterator[type[Rule]]:
-    """Every class with a code of its own, in the modules of this package."""
-    for module in pkgutil.iter_modules(__path__):
-        members = vars(importlib.import_module(f"{__name__}.{module.name}"))
-        for member in members.values():
-            own = isinstance(member, type) and member.__module__ == f"{__name__}.{module.name}"
+    """Every class with a code of its own, in the modules of the rooms."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        for member in vars(importlib.import_module(module.name)).values():
+            own = isinstance(member, type) and member.__module__ == module.name
             if own and issubclass(member, Rule) and "code" in vars(member):
                 yield member
 

@@ -23,7 +23,13 @@ class Values:
         except (TypeError, ValueError):
             array = np.zeros(0, np.float32)
         self.numbers = array
+        self.times = 0  # that they were seen again, as they were
         self._flows: dict[Any, bool] = {}
+
+    def holds(self, numbers: Any) -> bool:
+        """Whether these are the very numbers."""
+        given = np.asarray(numbers, dtype=np.float32).reshape(-1)[:MANY]
+        return bool(np.isin(given, self.numbers).all())
 
     def gave(self, numbers: Any, stack: list[Site]) -> bool:
         """Whether these numbers, seen at another line, are of these: the same, or by their names."""

@@ -52,14 +52,23 @@ def first_tensor(engine: Any, output: Any) -> Any:
     return output if isinstance(output, engine.Tensor) else None
 
 
-def outputs(engine: Any, module: Any, inputs: list[tuple[Any, ...]]) -> list[Any]:
-    """What a copy of a module makes of each of these arguments; empty if it cannot be run so."""
+def outputs(
+    engine: Any, module: Any, inputs: list[tuple[Any, ...]], as_it_is: bool = False
+) -> list[Any]:
+    """What a copy of a module makes of each of these arguments; empty if it cannot be run so. In eval mode,
+    or `as_it_is`: in the module's own modes, each time with the same random numbers."""
+    found: list[Any] = []
     with random_state(engine), engine.no_grad():
         made = copy_of(module)
         if made is None:
             return []
+        if as_it_is:
+            for part, own in zip(made.modules(), module.modules(), strict=True):
+                part.training = own.training
         try:
-            found = [first_tensor(engine, made(*args)) for args in inputs]
+            for args in inputs:
+                with random_state(engine):
+                    found.append(first_tensor(engine, made(*args)))
         except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError):
             return []  # it will not be run twice, or only as the loop runs it
     return found if all(value is not None for value in found) else []

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from ..._user_code.sites import Site, site_at
 from ..._user_code.stack import user_frames
@@ -143,7 +143,16 @@ def _first(loops: list[ast.comprehension], frame: FrameType) -> dict[str, Any]:
     return {target.id: next(iter(module.parameters()), None)}
 
 
-def value_of(node: ast.expr, frame: FrameType, names: dict[str, Any] | None = None) -> Any:
+class Names(Protocol):
+    """Where names are looked up: a frame, or what is known of a function."""
+
+    @property
+    def f_locals(self) -> dict[str, Any]: ...
+    @property
+    def f_globals(self) -> dict[str, Any]: ...
+
+
+def value_of(node: ast.expr, frame: Names, names: dict[str, Any] | None = None) -> Any:
     """What a dotted name stands for; nothing of it is run."""
     if isinstance(node, ast.Name) and names and node.id in names:
         return names[node.id]

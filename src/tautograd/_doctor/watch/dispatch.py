@@ -25,6 +25,7 @@ from .events import (
     Sample,
     Scaler,
     Schedule,
+    Seed,
     Step,
     Subtraction,
     View,
@@ -60,6 +61,7 @@ class Hearing(Known):
         self._open: dict[int, Step] = {}  # steps that are running, by optimizer
         self._inner = 0  # backwards inside of a step, by its closure
         self._evaluations = self._bad_losses = 0
+        self._flags: list[bool] = []  # which parameters are to be trained, when last looked at
         self.pairs: dict[int, Any] = {}  # tensors that hold all with all, by mistake: TG504's
 
     @property
@@ -160,6 +162,15 @@ class Hearing(Known):
             else:
                 self.pulse.at = self.pulse.first
 
+    def look_at_flags(self) -> None:
+        """At the head of an epoch: `p.requires_grad = True` is no call, and somebody may have said so."""
+        known = [p for a in self.ledger.everyone() if (p := a.parameter()) is not None]
+        flags = [p.requires_grad for p in known]
+        is_changed = len(flags) == len(self._flags) and flags != self._flags
+        self._flags = flags
+        if is_changed and not self.pulse.awake:
+            self.wake()
+
     def wake(self) -> None:
         """Something new: look at everything, for some steps."""
         if not self.pulse.awake:
@@ -211,6 +222,9 @@ class Hearing(Known):
 
     def on_iteration(self, event: Iteration) -> None:
         self.tell("on_iteration", event)
+
+    def on_seed(self, event: Seed) -> None:
+        self.tell("on_seed", event)
 
     def on_sample(self, event: Sample) -> None:
         self.tell("on_sample", event)

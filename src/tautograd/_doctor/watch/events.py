@@ -192,3 +192,10 @@ class Iteration(Event):
     """An iterator over a `DataLoader` was begun."""
 
     loader: Any = None
+
+
+@dataclass(eq=False)
+class Seed(Event):
+    """`manual_seed` was called, after it ran."""
+
+    seed: Any = None

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.group import StandIns
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
 from ..._verify.locate.leaving import LEAVING, WITHOUT_SLOPE, name_of_call
@@ -37,6 +38,20 @@ _QUESTIONS = frozenset(
 _ABOUT = frozenset(
     ("backward", "grad_fn", "requires_grad", "grad", "is_leaf", "shape", "dtype", "device", "ndim")
 )
+_SUMS = frozenset(
+    (
+        "add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "__rsub__", "rsub",
+        "sub_", "__isub__",
+    )
+)  # fmt: skip
+_AS_IT_IS = frozenset(
+    (
+        "mul", "__mul__", "__rmul__", "div", "__truediv__", "true_divide", "neg", "__neg__", "view",
+        "reshape", "squeeze", "unsqueeze", "clone", "to", "float", "double", "detach", "data",
+        "requires_grad_", "contiguous", "cpu",
+    )
+)  # fmt: skip
+"""Calls that hand on the value they are given, or a multiple of it."""
 _WRITES = frozenset(("__setitem__", "copy_", "fill_", "index_put_", "masked_fill_", "scatter_"))
 MANY = 200_000  # calls after which it gives up
 
@@ -71,6 +86,7 @@ class Cut:
     how: str
     stack: list[Site]
     of: frozenset[int]  # the parameters whose path it cut
+    number: int = 0  # of the call, in its iteration
 
     @property
     def site(self) -> Site | None:
@@ -84,6 +100,24 @@ class _Trail:
     tensor: Any  # a weak reference
     live: frozenset[int] = frozenset()
     cuts: frozenset[Any] = frozenset()
+    is_made: bool = False  # of what was cut, by a call that computes
+    numbers: list[Values] = field(default_factory=list)  # it is one of these, as it left
+
+
+@dataclass(eq=False)
+class Addend:
+    """A sum of what has a history and what was cut from it."""
+
+    total: Any  # a weak reference
+    cuts: frozenset[Cut]
+    is_made: bool  # whether the cut part is computed of what was cut, not the cut value itself
+    numbers: list[Values]  # that the cut part is
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing else is done with what was cut: else it may be a constant taken out of a
+        formula, as the largest exponent is."""
+        return self.is_made or (bool(self.numbers) and all(n.times == 1 for n in self.numbers))
 
 
 @dataclass
@@ -95,18 +129,23 @@ class Arrival:
 
 
 class Tracer:
-    """Follows parameters through an iteration, from `start()` to `stop()`."""
+    """Follows parameters through an iteration, from `start()` to `stop()`; what the doctor itself does
+    in the meantime is no part of it."""
 
-    def __init__(self, engine: Any, parameters: Iterable[Any]) -> None:
-        self.engine = engine
+    def __init__(self, engine: Any, parameters: Iterable[Any], doctor: Any) -> None:
+        self.engine, self.doctor = engine, doctor
         self.arrivals: list[Arrival] = []
         self.used: frozenset[int] = frozenset()  # parameters that an operation took
+        self.addends: list[Addend] = []
         self._trails: dict[int, _Trail] = {}
-        self._left: list[tuple[frozenset[Cut], Values]] = []  # numbers that left, by which cuts
+        self._left: list[
+            tuple[frozenset[Cut], Values, bool]
+        ] = []  # numbers that left, by which cuts
         self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
         self._mode: FunctionMode | None = None
+        self._stand_ins = StandIns()
         self._count = 0
         self.is_paused = False  # an optimizer steps: what it writes is no part of a loss
         parameters = list(parameters)
@@ -124,19 +163,24 @@ class Tracer:
             return False
         self._mode = FunctionMode(self.engine, self._see)
         self._mode.start()
+        self._stand_ins.function(self.engine.autograd, "grad", self._watch_grad)
+        self._stand_ins.everywhere()
         return True
 
     def stop(self) -> None:
         if self._mode is not None:
             self._mode.stop()
             self._mode = None
+            self._stand_ins.end()
             self._trails, self._strange = {}, {}
 
     # --- what is known of tensors --------------------------------------------------------------
 
-    def _put(self, tensor: Any, live: frozenset[int], cuts: frozenset[Any]) -> None:
+    def _put(
+        self, tensor: Any, live: frozenset[int], cuts: frozenset[Any], is_made: bool = False
+    ) -> None:
         if live or cuts:
-            self._trails[id(tensor)] = _Trail(weakref.ref(tensor), live, cuts)
+            self._trails[id(tensor)] = _Trail(weakref.ref(tensor), live, cuts, is_made)
             if not live and not tensor.is_floating_point():
                 self._addresses[tensor.data_ptr()] = weakref.ref(tensor)
         else:
@@ -156,7 +200,7 @@ class Tracer:
     # --- calls ---------------------------------------------------------------------------------
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if self._count > MANY or self.is_paused:
+        if self._count > MANY or self.is_paused or self.doctor.is_busy:
             return function(*args, **kwargs)
         name = name_of_call(self.engine, function)
         if name in _ABOUT or name in _QUESTIONS:
@@ -180,11 +224,39 @@ class Tracer:
         _sort(result, self.engine.Tensor, made, [])
         if name in _WRITES or (name.endswith("_") and not name.startswith("__")):
             made.append(given[0])
+        is_made = any(t.is_made for t in trails if not t.live)
         if name in LEAVING or not made:
-            self._leave(name, live, cuts, result)
+            self._leave(name, live, cuts, result, is_made)
             return result
-        self._make(name, live, cuts, made)
+        if name in _SUMS and live and made[0].numel() == 1:
+            self._add(trails, made[0])
+        self._make(name, live, cuts, made, is_made or name not in _AS_IT_IS)
         return result
+
+    def _add(self, trails: list[_Trail], total: Any) -> None:
+        """One part has a history and the other has lost it."""
+        for trail in trails:
+            if trail.cuts and not trail.live:
+                made = Addend(weakref.ref(total), trail.cuts, trail.is_made, trail.numbers)
+                self.addends.append(made)
+
+    def _watch_grad(self, original: Any) -> Any:
+        """`autograd.grad`: without create_graph, what it gives has no history."""
+
+        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            given: list[Any] = []
+            _sort(outputs, self.engine.Tensor, given, [])
+            live = frozenset(id(leaf) for leaf in live_leaves(given)) & self._sources
+            result = original(outputs, *args, **kwargs)
+            made: list[Any] = []
+            _sort(result, self.engine.Tensor, made, [])
+            if live and not self.doctor.is_busy and not any(t.requires_grad for t in made):
+                cut = Cut("grad", user_stack(), live, self._count)
+                for tensor in made:
+                    self._put(tensor, frozenset(), frozenset((cut,)))
+            return result
+
+        return grad
 
     def _trail(self, tensor: Any) -> _Trail | None:
         """What is known of an argument; of one that no call has made, it is found out."""
@@ -203,47 +275,54 @@ class Tracer:
             if live:
                 self._put(tensor, live, frozenset())
         elif self._left:
-            self._put(tensor, frozenset(), self._returned(tensor))
+            self._put(tensor, frozenset(), *self._returned(tensor))
         return self._get(tensor)
 
-    def _make(self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any]) -> None:
+    def _make(
+        self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any], is_made: bool
+    ) -> None:
         # torch.tensor([loss, ...], requires_grad=True) and the like give a leaf: it has no past.
         goes_on = [t for t in made if t.requires_grad and not t.is_leaf]
         if live and (not goes_on or name in WITHOUT_SLOPE or name in ("detach", "data")):
             how = name if self.engine.is_grad_enabled() else "no_grad"
             if name in ("detach", "data", *WITHOUT_SLOPE):
                 how = name
-            cuts = cuts | {Cut(how, user_stack(), live)}
+            cuts = cuts | {Cut(how, user_stack(), live, self._count)}
             live = frozenset()
         for tensor in made:
             if id(tensor) not in self._sources:
-                self._put(tensor, live if tensor.requires_grad else frozenset(), cuts)
+                self._put(tensor, live if tensor.requires_grad else frozenset(), cuts, is_made)
 
-    def _leave(self, name: str, live: frozenset[int], cuts: frozenset[Any], result: Any) -> None:
+    def _leave(
+        self, name: str, live: frozenset[int], cuts: frozenset[Any], result: Any, is_made: bool
+    ) -> None:
         stack = user_stack()
         values = Values(result, stack)
         if live:
-            cuts = cuts | {Cut(name, stack, live)}
+            cuts = cuts | {Cut(name, stack, live, self._count)}
         if values.numbers.size and cuts:
-            self._left = [*self._left[-100:], (cuts, values)]
+            self._left = [*self._left[-100:], (cuts, values, is_made)]
 
     # --- numbers -------------------------------------------------------------------------------
 
     def _numbers_return(self, numbers: list[Any], trails: list[_Trail]) -> None:
-        found = self._of(numbers)
+        found, is_made, same = self._of(numbers)
         if found:
-            trails.append(_Trail(None, frozenset(), found))
+            trails.append(_Trail(None, frozenset(), found, is_made, same))
 
-    def _returned(self, tensor: Any) -> frozenset[Any]:
+    def _returned(self, tensor: Any) -> tuple[frozenset[Any], bool]:
         if not tensor.is_floating_point() or not tensor.numel():
-            return frozenset()
-        return self._of(numbers_in(tensor))
+            return frozenset(), False
+        return self._of(numbers_in(tensor))[:2]
 
-    def _of(self, numbers: Any) -> frozenset[Any]:
+    def _of(self, numbers: Any) -> tuple[frozenset[Any], bool, list[Values]]:
+        """The cuts that these numbers come from, whether they were computed since, and which they are."""
         stack = user_stack()
-        return frozenset(
-            cut for cuts, values in self._left if values.gave(numbers, stack) for cut in cuts
-        )
+        given = [entry for entry in self._left if entry[1].gave(numbers, stack)]
+        same = [v for _, v, made in given if v.holds(numbers) and not made]
+        for values in same:
+            values.times += 1
+        return frozenset(cut for cuts, *_ in given for cut in cuts), bool(given) and not same, same
 
     # --- backward ------------------------------------------------------------------------------
 

@@ -106,6 +106,7 @@ class Observer:
         scaler = self._part("amp.grad_scaler").GradScaler
         for name in aids.SCALER:
             stand_ins.method(scaler, name, self._with(aids.make_scaler, name=name))
+        stand_ins.function(self.engine, "manual_seed", self._with(aids.make_seed))
         loader = self._part("utils.data").DataLoader
         stand_ins.method(loader, "__iter__", self._with(aids.make_iteration))
         schedulers = self._part("optim.lr_scheduler")

@@ -7,10 +7,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
-from ..._user_code.sites import Site, site_at
+from ..._user_code.sites import Site
+from .called_functions import Scope
 from .discarded_results import value_of
 from .source_flow import function_around
 
@@ -27,20 +27,20 @@ class Slip:
     fix: str
 
 
-def slips(engine: Any, frame: FrameType) -> Iterator[Slip]:
-    """Those in the function of a frame that is running now."""
-    here = site_at(frame)
+def slips(engine: Any, scope: Scope) -> Iterator[Slip]:
+    """Those in a function that is running now, or that such a one calls."""
+    here = scope.site
     function = function_around(here)
     if function is None:
         return
     for node in ast.walk(function):
         if isinstance(node, ast.For):
-            yield from _in_loop(engine, node, frame, here)
+            yield from _in_loop(engine, node, scope, here)
         elif isinstance(node, ast.Expr):
-            yield from _thrown_away(engine, node, frame, here)
+            yield from _thrown_away(engine, node, scope, here)
 
 
-def _in_loop(engine: Any, loop: ast.For, frame: FrameType, here: Site) -> Iterator[Slip]:
+def _in_loop(engine: Any, loop: ast.For, scope: Scope, here: Site) -> Iterator[Slip]:
     walked = loop.iter
     parts = [walked]
     if (
@@ -52,7 +52,7 @@ def _in_loop(engine: Any, loop: ast.For, frame: FrameType, here: Site) -> Iterat
     owners = [_owner(part) for part in parts]
     if not owners or any(owner is None for owner in owners):
         return
-    modules = [value_of(owner, frame) for owner in owners if owner is not None]
+    modules = [value_of(owner, scope) for owner in owners if owner is not None]
     if not all(isinstance(module, engine.nn.Module) for module in modules):
         return
     names = [ast.unparse(owner) for owner in owners if owner is not None]
@@ -86,7 +86,7 @@ def _in_loop(engine: Any, loop: ast.For, frame: FrameType, here: Site) -> Iterat
         )
 
 
-def _thrown_away(engine: Any, node: ast.Expr, frame: FrameType, here: Site) -> Iterator[Slip]:
+def _thrown_away(engine: Any, node: ast.Expr, scope: Scope, here: Site) -> Iterator[Slip]:
     """`net.state_dict().update(other.state_dict())`: a new dictionary each time."""
     call = node.value
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
@@ -97,7 +97,7 @@ def _thrown_away(engine: Any, node: ast.Expr, frame: FrameType, here: Site) -> I
     if not isinstance(inner.func, ast.Attribute) or inner.func.attr != "state_dict":
         return
     owner = inner.func.value
-    if isinstance(value_of(owner, frame), engine.nn.Module):
+    if isinstance(value_of(owner, scope), engine.nn.Module):
         name = ast.unparse(owner)
         yield Slip(
             Site(here.file, node.lineno, here.function),

@@ -127,10 +127,18 @@ def flows(left: list[Site], entered: list[Site]) -> bool:
         for site in entered:
             if site.file == start[0].file and function_around(site) is function:
                 return _leads(function, statement, site.line)
-        if not isinstance(statement, ast.Return):
+        if not _is_returned(function, statement):
             return False
         start = start[1:]  # it was returned: go on where the function was called
     return False
+
+
+def _is_returned(function: _Function, statement: ast.stmt) -> bool:
+    """Whether a function may return what a statement makes."""
+    if isinstance(statement, ast.Return):
+        return True
+    ends = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return any(_leads(function, statement, line) for line in ends)
 
 
 def _leads(function: _Function, statement: ast.stmt, line: int) -> bool:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site
-from ..watch.events import Clip, Iteration, Scaler, Schedule
+from ..watch.events import Clip, Iteration, Scaler, Schedule, Seed
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -117,11 +117,26 @@ def make_iteration(observer: Observer, original: Any) -> Any:
     def __iter__(self: Any) -> Any:
         if not doctor.is_busy:
             with doctor.quietly():
+                doctor.look_at_flags()
                 place = doctor.now(user_site(), observer.engine)
                 doctor.on_iteration(Iteration(*place, loader=self))
         return original(self)
 
     return __iter__
+
+
+def make_seed(observer: Observer, original: Any) -> Any:
+    """`manual_seed`."""
+    doctor = observer.doctor
+
+    def manual_seed(seed: Any) -> Any:
+        result = original(seed)
+        if doctor.pulse.awake and not doctor.is_busy:
+            with doctor.quietly():
+                doctor.on_seed(Seed(*doctor.now(user_site(), observer.engine), seed=seed))
+        return result
+
+    return manual_seed
 
 
 def make_scheduler(observer: Observer, original: Any) -> Any:

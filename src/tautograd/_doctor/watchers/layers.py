@@ -80,6 +80,7 @@ def make_mode(observer: Observer, original: Any) -> Any:
             return original(self, mode)
         if not doctor.is_busy:
             with doctor.quietly():
+                doctor.look_at_flags()
                 if not mode and not doctor.pulse.awake:
                     doctor.before_evaluation()
                 if doctor.pulse.awake:

@@ -90,7 +90,7 @@ LESSON = Lesson(
         verdict="wrong",
         doctor=("TG101",),
         means=text("""
-            In its second step the loop follows twice the gradient, in its third the sum of three,
+            In its second step the loop follows the sum of two gradients, in its third the sum of three,
             and so on. It runs past the right w, and back, like a ball that nothing slows down.
             The doctor watched the loop and names the line; verify compared what the loop follows
             with the gradient of the loss.

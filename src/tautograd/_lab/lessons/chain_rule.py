@@ -13,8 +13,8 @@ LESSON = Lesson(
         A long computation is a chain of short ones. Each link has a slope that is easy to find;
         the chain rule puts them together: multiply the slopes of the links.
 
-        Think of gears. If x turns u three times as fast, and u turns y eight times as fast, then
-        x turns y 24 times as fast.
+        Think of gears. If x turns u twice as fast, and u turns y five times as fast, then x turns y
+        ten times as fast.
 
         Here u = 3 * x + 1, and y = u * u. The slope of u is 3 everywhere. The slope of u * u is
         2 * u, as in the last lesson. `backward()` does nothing else: it goes from the end to the

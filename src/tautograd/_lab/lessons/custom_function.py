@@ -63,10 +63,10 @@ LESSON = Lesson(
         2.000 2.000
     """),
     predict=Number(
-        "At x = 2, the slope of x ** 3 is 12. If what comes after multiplies by 5, so that g is 5, "
-        "what does backward return?",
+        "x is 2, and what comes after multiplies by 5, so that g is 5. What does the backward of Cube "
+        "return?",
         answer=60,
-        why="g times the slope: 5 * 12.",
+        why="The slope of x ** 3 at 2 is 3 * 2 * 2 = 12; g times the slope is 5 * 12 = 60.",
         hint="Multiply what comes in by the slope of this link.",
         slips={
             12: "That is the slope of this link alone. g is a factor as well.",

@@ -75,6 +75,7 @@ LESSON = Lesson(
         recording, and the loss goes back through that.
     """),
     checks="Net",
+    several=True,
     breaks=Break(
         how=text("""
             The same word one line further down: the features are detached on their way to the second
@@ -89,8 +90,8 @@ LESSON = Lesson(
         means=text("""
             The second layer learns, and the loss falls a little: the loop looks alive. But
             the first layer stays at the random numbers it began with. The doctor names the line that cut
-            the graph and the parameters that get nothing. Verify nudged them and saw the loss
-            move, while `backward()` says that it does not.
+            the graph and the parameters that get nothing. Verify nudged them and saw the
+            prediction move, while `backward()` says that it does not.
         """),
         hint="The second layer needs the features with their recording.",
         mended="The way back from the loss reaches the first layer again.",

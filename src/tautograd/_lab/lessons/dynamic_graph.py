@@ -56,7 +56,7 @@ LESSON = Lesson(
         AccumulateGrad AccumulateGrad AccumulateGrad MulBackward0 MulBackward0
     """),
     predict=Number(
-        "For x = 2, y is x * x * x * x, or 16. What will the gradient be?",
+        "For x = 2, y is x * x * x * x. What will the gradient be?",
         answer=32,
         why="Four factors, and each adds the product of the three others: 4 * 8 = 32.",
         hint="Each of the four factors adds the product of the three others, which is 8.",

@@ -11,7 +11,7 @@ LESSON = Lesson(
     contract=("C7",),
     idea=text("""
         Along a chain, slopes multiply. In a deep network that is a product of many numbers, and
-        such products are wild: 0.25 twelve times is 0.00000006, and 4 twelve times is 16 million.
+        such products are wild: 0.25 twelve times is 0.00000006, and 4 twelve times is nearly 17 million.
         The first is called vanishing, the second exploding.
 
         The gradient is *correct* in both cases. It is only of no use: a layer whose gradient is

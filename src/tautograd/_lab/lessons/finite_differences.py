@@ -64,12 +64,12 @@ LESSON = Lesson(
         hint="The smallest step is not the best: numbers have 16 digits.",
         slips={
             "a": "Over such a step the function is curved, and the quotient sees it.",
-            "c": "There f(x + h) and f(x - h) agree in 13 digits, and 3 are left for the difference.",
+            "c": "There f(x + h) and f(x - h) agree in 12 digits, and no more than 4 are left for the difference.",
         },
     ),
     seen=text("""
         The gap falls from 3e-3 to 3e-11 and rises again. A check with h = 0.1 cannot see an error
-        of one in a thousand; one with h = 1e-13 cannot either.
+        of one in a thousand, and one with h = 1e-13 none of one in ten thousand.
     """),
     checks="volume",
     breaks=Break(

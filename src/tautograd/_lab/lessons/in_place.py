@@ -46,11 +46,12 @@ LESSON = Lesson(
         0.5000
     """),
     predict=Number(
-        "At x = 0, exp(x) is 1 and its slope is 1. The logarithm gets 1 + 1 = 2, and its slope "
-        "there is 1/2. What is the gradient?",
+        "The slope of exp(x) is exp(x), and the slope of log(y) is 1 / y. What is the gradient of "
+        "softplus at x = 0?",
         answer=0.5,
-        why="Slopes multiply along the chain: 1 * 1/2. (Adding 1 has the slope 1.)",
-        hint="Multiply the slopes along the chain.",
+        why="At 0, exp(x) is 1 and so is its slope; adding 1 has the slope 1; the logarithm gets 2, and its "
+        "slope there is 1/2. Along the chain they multiply: 1 * 1 * 1/2.",
+        hint="exp(0) is 1, so the logarithm gets 2. Multiply the slopes along the chain.",
         slips={
             1.5: "Along a chain slopes multiply; they do not add.",
             1: "That is the slope of exp. The logarithm's is a factor as well.",

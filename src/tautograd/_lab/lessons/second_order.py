@@ -59,11 +59,10 @@ LESSON = Lesson(
         10.0 39.0
     """),
     predict=Number(
-        "The slope of x ** 3 is 3 * x ** 2, and the slope of that is 6 * x. What are they at x = 1? "
-        "(two numbers)",
+        "x is 1. What will the program print for first and second? (two numbers)",
         answer=(3, 6),
         why="3 * 1 * 1 = 3, and 6 * 1 = 6.",
-        hint="Put 1 for x in both.",
+        hint="The slope of x ** 3, and the slope of that slope, both at 1.",
         slips={
             (1, 3): "The first of the two is the slope, not x ** 3 itself.",
             (6, 3): "The other way round: first the slope, then the slope of the slope.",

@@ -99,7 +99,7 @@ LESSON = Lesson(
         means=text("""
             Probabilities lie between 0 and 1, and as scores they are all nearly the same. Even the best
             answer, 1, 0, 0, counts as no more than exp(1) against exp(0), twice: the loss cannot fall
-            below log(1 + 2 / exp(1)), where it ends. It begins right and falls, so it looks as if
+            below log(1 + 2 / exp(1)), and it ends just above that. It begins right and falls, so it looks as if
             training only went slowly. The doctor saw where the scores came from; verify holds the
             gradient on paper against the one of this loss.
         """),

@@ -91,6 +91,7 @@ LESSON = Lesson(
         validations give the same number, because nothing is drawn at random there.
     """),
     checks="Net",
+    several=True,
     breaks=Break(
         how=text("""
             A new model is in training mode anyway, and `model.train()` inside of the loop looks like

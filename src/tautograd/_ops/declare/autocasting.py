@@ -139,8 +139,11 @@ def policy_of(labels: tuple[str, ...], prefix: str = "") -> Policy | None:
     return next((p for n in labels if (p := _POLICIES.get(prefix + n)) is not None), None)
 
 
-def autocasting(fn: Declared) -> Declared:
-    """The function, casting under `autocast` if it is listed; for those not declared by `public`."""
+def autocasting(fn: Declared, uncast: Function | None = None) -> Declared:
+    """The function, casting under `autocast` if it is listed; for those not declared by `public`.
+
+    `uncast` may compute the same from arguments as they are, or give None.
+    """
     policy = policy_of((fn.__name__,))
     if policy is None:
         return fn
@@ -148,7 +151,8 @@ def autocasting(fn: Declared) -> Declared:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if EVER_USED and modes.lower is not None:
-            return cast_and_call(policy, fn, args, kwargs)
+            found = None if uncast is None else as_it_is(uncast, args, kwargs)
+            return cast_and_call(policy, fn, args, kwargs) if found is None else found
         return fn(*args, **kwargs) if kwargs else fn(*args)
 
     return call  # type: ignore[return-value]

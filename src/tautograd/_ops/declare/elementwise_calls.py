@@ -23,13 +23,14 @@ from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
 from .rule_calls import DerivedRule, Rule, written
+from .torch_function import answered
 from .wrong_argument import WrongArgument
 
 
 def conj(x: Any) -> Any:
     """The conjugate, at no cost for real numbers."""
-    if isinstance(x, (int, float)):  # a Python number that met a tensor
-        return x
+    if isinstance(x, (int, float, complex)):  # a Python number that met a tensor
+        return x.conjugate()
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
@@ -54,12 +55,12 @@ def call_elementwise(
     inputs: tuple[Any, ...],
     parameters: dict[str, Any],
     numbers: dict[str, Any] | None = None,
-    exact: bool = False,
 ) -> Tensor:
     """Promote, broadcast, run, record.
 
     `numbers` are parameters that take part in promotion as operands do. A number that meets
-    half precision is rounded to it first, unless `exact` (as PyTorch's products and quotients are).
+    half precision is rounded to it first, unless it is the second operand and the record
+    has `exact_second`.
     """
     if numbers is None and _one_dtype(inputs):
         compute = None  # nothing to promote
@@ -73,13 +74,18 @@ def call_elementwise(
             refuse(op, kind)
     if compute is not None:
         half = compute.char in HALF_CODES
-        first = _FLOAT32 if exact and half else compute
-        last = _FLOAT32 if half and op.opmath else first
+        last = _FLOAT32 if half and op.opmath else compute
+        second = last if op.exact_second else compute
         inputs = tuple(
-            [x if isinstance(x, Tensor) or x is None else number_as(x, first, last) for x in inputs]
+            [
+                x
+                if isinstance(x, Tensor) or x is None
+                else number_as(x, second if i == 1 else compute, last)
+                for i, x in enumerate(inputs)
+            ]
         )
         if numbers is not None:
-            cast = {name: number_as(x, first, last) for name, x in numbers.items()}
+            cast = {name: number_as(x, compute, last) for name, x in numbers.items()}
             parameters = {**parameters, **cast}
         for x in inputs:
             if isinstance(x, Tensor) and x._data.dtype != compute:
@@ -196,6 +202,8 @@ def unary(
                 return run((input,))  # nothing to promote
             return call_elementwise(op, (input,), {})
         except Exception as error:
+            if (said := answered(error, label, (input,), {}, False)) is not None:
+                return said[0]
             explain(error, label, (input,), {})
             raise
 
@@ -254,6 +262,8 @@ def binary(
                 (require_operand if numbers else require_tensor)(label, other, "other", 2)
             return call_elementwise(op, (input, other), {})
         except Exception as error:
+            if (said := answered(error, label, (input, other), {}, False)) is not None:
+                return said[0]
             explain(error, label, (input, other), {})
             raise
 

@@ -21,11 +21,15 @@ import numpy as np
 
 from ..._arrays.room import out_of_memory
 from ..._tensor.tensor import Tensor
+from .code_holders import holder
+from .subclasses import ROUTED_FILE, declared
+from .torch_function import answered
 from .wrong_argument import WrongArgument
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)
 
+FIRST_CALL = "first_call_of_a_guard"  # the name of the code that a guard has until it is called
 PACKAGE = __name__.partition(".")[0] + "."
 _HERE = os.path.abspath(os.path.join(os.path.dirname(__file__), *(os.pardir,) * 2)) + os.sep
 _INSIDE = tuple(
@@ -49,7 +53,7 @@ def explain(
 
     To be called from the function that was called from outside. `name` is PyTorch's of the operator.
     """
-    if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
+    if isinstance(error, Warning) or _is_inside(sys._getframe(2)):
         return
     whose = _origin(error)
     if whose == "program":
@@ -72,7 +76,8 @@ def explain(
     if whose == "ours":
         return
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
-        raise out_of_memory(getattr(error, "_total_size", None)) from None
+        empty = any(map(_without_elements, (args, *args, *kwargs.values())))
+        raise out_of_memory(getattr(error, "_total_size", None), empty=empty) from None
     if not known and _is_wrong_call(error):
         return
     if isinstance(error, OverflowError) and any(map(_beyond_double, (*args, *kwargs.values()))):
@@ -121,11 +126,21 @@ def with_numbers(
         return None
     if isinstance(error, Warning):
         return None
-    if sys._getframe(2).f_code.co_filename.startswith(_INSIDE) or _origin(error) == "program":
+    if _is_inside(sys._getframe(2)) or _origin(error) == "program":
         return None
     from .signatures.numbers import replaced
 
     return replaced(fn, name, args, kwargs, method)
+
+
+def _is_inside(caller: Any) -> bool:
+    """Whether a public function was called by another part of the engine.
+
+    Its first call, and one that asks first whether a subclass answers, have a frame more.
+    """
+    while caller.f_code.co_name == FIRST_CALL or caller.f_code.co_filename == ROUTED_FILE:
+        caller = caller.f_back
+    return bool(caller.f_code.co_filename.startswith(_INSIDE))
 
 
 def _stands_for_number(value: Any) -> bool:
@@ -134,6 +149,11 @@ def _stands_for_number(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_stands_for_number, value))
     return isinstance(value, np.generic)
+
+
+def _without_elements(value: Any) -> bool:
+    """Whether this is a list of sizes of which one is 0."""
+    return isinstance(value, (tuple, list)) and any(type(n) is int and n == 0 for n in value)
 
 
 def _beyond_double(value: Any) -> bool:
@@ -275,6 +295,10 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     if is_guarded(fn) or not hasattr(fn, "__code__"):
         return fn
     call = with_handler(fn, _EXPLAINING, _name=name, _method=method)
+    if name.startswith(
+        "nn.functional."
+    ):  # of Python in PyTorch, too: a program may look at its code
+        written(fn, name, method)
     if fn.__name__.startswith("_"):  # Python names it where a call does not fit
         call.__name__ = call.__qualname__ = name.rpartition(".")[2]
     return call
@@ -282,12 +306,17 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
 
 def by_signature(fn: Declared) -> Declared:
     """A function of `torch` in a module that is loaded when it is first named (a decorator)."""
-    return guarded(fn, fn.__name__)  # type: ignore[return-value]
+    public: Any = guarded(fn, fn.__name__)
+    declared(public, fn.__name__)
+    return public  # type: ignore[no-any-return]
 
 
 _EXPLAINING = """
             again = _with_numbers(_error, _fn, _name, *given, _method)
             if again is None:
+                other = _answered(_error, _name, *given, _method)
+                if other is not None:
+                    return other[0]
                 _explain(_error, _name, *given, _method)
                 raise
         try:
@@ -301,42 +330,115 @@ _EXPLAINING = """
 def with_handler(fn: Function, handler: str, **names: Any) -> Function:
     """A function that does what the text `handler` says when it fails.
 
-    That finds the arguments as `given`, the error as `_error`, the function as `_fn`, and `names`.
+    That finds the arguments as `given`, the error as `_error`, the function as `_fn`, and `names`. Its code is
+    written at the first call: to write all of them took a noticeable part of the time that importing takes.
     """
-    text = _wrapper(fn.__code__, handler, (*names,))
-    if text not in _MAKERS:
-        known: dict[str, Any] = {
-            "_explain": explain,
-            "_given": _given,
-            "_with_numbers": with_numbers,
-        }
-        exec(compile(text, __file__, "exec"), known)
-        _MAKERS[text] = known["make"]
-    call: Any = _MAKERS[text](fn, **names)
-    # Code of its own: the interpreter learns what each one calls.
-    call.__code__ = call.__code__.replace()
+    labels = (*names,)
+    maker = _MAKERS.get(labels)
+    if maker is None:
+        given = ", ".join(("_fn", *labels))
+        maker = _MAKERS[labels] = _made(_WAITING_TEXT.format(given, FIRST_CALL))
+    call: Any = maker(fn, **names)
+    _waiting.setdefault(_key(fn, *names.values()), []).append((call, handler, labels))
     call.__defaults__, call.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
     functools.update_wrapper(call, fn)
     marked(call)
     return call  # type: ignore[no-any-return]
 
 
-_MAKERS: dict[str, Any] = {}  # functions of one parameter list share the code of their wrappers
+# The same names from outside as in the function that it becomes, in a code object that takes anything.
+_WAITING_TEXT = """
+def make({0}):
+    def {1}(*_several, **_others):
+        return _written({0})(*_several, **_others)
+    return {1}
+"""
+_waiting: dict[tuple[int, ...], list[tuple[Any, str, tuple[str, ...]]]] = {}
+"""Functions that nobody has called yet, with their handlers, by what their texts mention."""
 
 
-def _wrapper(code: Any, handler: str, names: tuple[str, ...]) -> str:
+def _key(*mentioned: Any) -> tuple[int, ...]:
+    return tuple(map(id, mentioned))
+
+
+def written(fn: Function, *values: Any) -> Function:
+    """The function that waits for its first call, with code of its own from now on."""
+    found = _waiting[_key(fn, *values)]
+    for call, handler, labels in found:
+        parameters = _Parameters(holder(fn).__code__)
+        maker = _MAKERS.get((parameters.kind, handler))
+        if maker is None:
+            text = _wrapper(parameters.kind, handler, labels)
+            maker = _MAKERS[parameters.kind, handler] = _made(text)
+        # Code of its own: the interpreter learns what each one calls.
+        holder(call).__code__ = parameters.named_in(maker(fn, *values).__code__)
+    return found[0][0]  # type: ignore[no-any-return]
+
+
+def _made(text: str) -> Any:
+    """What a text makes; a function keeps its globals when it gets other code, so all have the same ones."""
+    known = {
+        "_answered": answered,
+        "_explain": explain,
+        "_given": _given,
+        "_with_numbers": with_numbers,
+        "_written": written,
+    }
+    exec(compile(text, __file__, "exec"), known)
+    return known["make"]
+
+
+Kind = tuple[int, int, int, bool, bool]  # how many parameters there are of each kind
+_MAKERS: dict[Any, Any] = {}  # wrappers are compiled once for each kind of parameter list
+
+
+class _Parameters:
+    """The parameters of a function: how many of each kind, and what they are called.
+
+    A wrapper's code depends on the first alone, so that names are written into code that is compiled already:
+    compiling one for each parameter list took a noticeable part of the time that importing the package takes.
+    """
+
+    def __init__(self, code: Any) -> None:
+        first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        several = bool(code.co_flags & inspect.CO_VARARGS)
+        others = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        self.kind: Kind = (first, code.co_posonlyargcount, last - first, several, others)
+        names = code.co_varnames[: last + several + others]
+        self.names = dict(zip(_stand_in_names(self.kind), names, strict=True))
+
+    def named_in(self, code: Any) -> Any:
+        """A wrapper's code with the parameters' own names."""
+
+        def renamed(value: Any) -> Any:
+            if type(value) is tuple:
+                return tuple(map(renamed, value))
+            return self.names.get(value, value) if type(value) is str else value
+
+        return code.replace(
+            co_varnames=renamed(code.co_varnames), co_consts=renamed(code.co_consts)
+        )
+
+
+def _stand_in_names(kind: Kind) -> list[str]:
+    """What the parameters of a wrapper are called until they have their names, in a code object's order."""
+    positional, _, named, several, others = kind
+    names = [f"_p{i}" for i in range(positional)] + [f"_k{i}" for i in range(named)]
+    return names + ["_several"] * several + ["_others"] * others
+
+
+def _wrapper(kind: Kind, handler: str, names: tuple[str, ...]) -> str:
     """The text of a wrapper that takes and hands on exactly these parameters.
 
     Packing all arguments into a tuple and a dictionary would cost more than some operations take.
     """
-    first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    positional, named = code.co_varnames[:first], code.co_varnames[first:last]
-    rest = list(code.co_varnames[last:])
-    several = rest.pop(0) if code.co_flags & inspect.CO_VARARGS else ""
-    others = rest.pop(0) if code.co_flags & inspect.CO_VARKEYWORDS else ""
+    count, positional_only, count_named, has_several, has_others = kind
+    stand_ins = _stand_in_names(kind)
+    positional, named = stand_ins[:count], stand_ins[count : count + count_named]
+    several, others = "_several" * has_several, "_others" * has_others
     heads = list(positional)
-    if code.co_posonlyargcount:
-        heads.insert(code.co_posonlyargcount, "/")
+    if positional_only:
+        heads.insert(positional_only, "/")
     if several or named:
         heads.append(f"*{several}")
     heads += [*named, *([f"**{others}"] if others else [])]

@@ -11,11 +11,13 @@ from ..._arrays.dtypes import (
     FLOAT,
     combine_dtypes,
     dtype,
+    float32,
     from_numpy_dtype,
     get_default_dtype,
     number_of,
     scalar_dtype,
 )
+from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
 
 
@@ -92,6 +94,17 @@ def compute_dtype(operands: Any, promotion: str | None) -> Any:
     elif promotion == "integer" and found.category == BOOL:
         found = from_numpy_dtype(np.dtype(np.int64))
     return found.numpy
+
+
+def require_fit(operands: tuple[Any, ...], *numbers: Any, opmath: bool = False) -> None:
+    """Refuse parameters that do not fit the dtype of a result: unlike an operand, they never wrap round.
+
+    `opmath`: those of half precision need only fit float32, which it is computed in.
+    """
+    for number in numbers:
+        if not (isinstance(number, (int, float)) and 0 <= number <= 127):  # which fits them all
+            kind = common_dtype(operands)
+            as_element(as_number(number), float32 if opmath and kind.is_half else kind)
 
 
 def number_as(value: Any, numpy_dtype: Any, then: Any = None) -> Any:

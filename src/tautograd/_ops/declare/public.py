@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..._arrays.devices import is_meta
 from ..._arrays.dtypes import can_cast
 from ..._autograd.autocast_state import EVER_USED
 from ..._autograd.modes import modes
@@ -36,9 +38,15 @@ from .memory_overlap import (
 )
 from .out_dtypes import check_out, refuse_cast
 from .record import Op
+from .subclasses import declared
+from .torch_function import answered
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
+
+
+_TOP = __name__.partition(".")[0]
+_HOME = f"{_TOP}._"
 
 
 class Namespace(dict[str, Function]):
@@ -50,9 +58,24 @@ class Namespace(dict[str, Function]):
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
         self.prefix = prefix
+        self.module = ".".join(part for part in (_TOP, prefix.rstrip("_.")) if part)
 
     def __setitem__(self, name: str, fn: Function) -> None:
-        super().__setitem__(name, guarded(fn, self.prefix + name))
+        public = guarded(fn, self.prefix + name)
+        super().__setitem__(name, public)
+        self._place(public, name)
+        declared(public, name)
+
+    def _place(self, fn: Any, name: str) -> None:
+        """Let a function say the name that it is found by: pickles look for it there."""
+        if not isinstance(fn, FunctionType) or fn.__module__ == _TOP:
+            return
+        before = fn.__module__ or f"{_HOME}ops.text"  # a function made of text
+        home = fn.__dict__.setdefault("home", before)
+        if home.startswith(_HOME) and (self.module == _TOP or home == before):
+            fn.__module__, fn.__qualname__ = self.module, name
+            if fn.__name__.startswith("_"):  # a function of another place has its name already
+                fn.__name__ = name
 
 
 FUNCTIONS = Namespace()  # what `tautograd.<name>` offers
@@ -121,6 +144,7 @@ _INPLACE_FUNCTIONS = {
 def attach(name: str, fn: Function) -> None:
     METHODS[name] = fn = guarded(fn, name, method=True)
     setattr(Tensor, name, fn)
+    declared(fn, name, method=True)
 
 
 def _names(fn: Function) -> frozenset[str]:
@@ -176,6 +200,9 @@ def _parse(
                 kwargs["out"] = out
             again = with_numbers(error, fn, name, args, kwargs, method)
             if again is None:
+                other = answered(error, name, args, kwargs, method)
+                if other is not None:
+                    return other[0]
                 explain(error, name, args, kwargs, method)
                 raise
         try:
@@ -228,6 +255,10 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     results = as_it_is(fn, args, kwargs) if EVER_USED else fn(*args, **kwargs)
     if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
         results._data = np.copy(results._data, order="C")
+    if several and fn.__name__ in _COPIES_OF_PARTS and len(out) != len(results):
+        raise RuntimeError(
+            f"{fn.__name__}_out expected an out= argument of size {len(results)}, got size {len(out)}"
+        )
     if several and isinstance(results, tuple) and len(out) != len(results):
         raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
     if several != isinstance(results, tuple):
@@ -238,14 +269,21 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
             f"(out={type(out).__name__})"
         )
     if several:
+        for result, target in zip(results, out, strict=True):  # all of them, before any is written
+            _check_result(fn.__name__, result, target)
         for result, target in zip(results, out, strict=True):
             write_result(fn.__name__, result, target)
         kind = type(results)
-        return getattr(kind, "out_type", kind)(out)
+        return None if fn.__name__ in _COPIES_OF_PARTS else getattr(kind, "out_type", kind)(out)
     return write_result(fn.__name__, results, out)
 
 
-def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
+_COPIES_OF_PARTS = ("split_copy", "split_with_sizes_copy", "unbind_copy")
+"""With `out=` these give nothing back, in PyTorch."""
+
+
+def _check_result(name: str, result: Tensor, out: Any) -> None:
+    """Refuse an `out` that a result cannot be written into."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if out._is_inference and not modes.inference:
@@ -253,9 +291,18 @@ def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
     check_out(name, result.dtype, out.dtype)
     if not can_cast(result.dtype, out.dtype):
         raise refuse_cast(name, result.dtype, out.dtype)
+    if is_meta(result._data) is not is_meta(out._data):
+        raise RuntimeError(
+            f"Attempting to copy from device {result.device} to device {out.device}, but cross-device "
+            "copies are not allowed!"
+        )
     if out._data.shape == result._data.shape:
         refuse_overlap(out._data)
-    else:
+
+
+def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
+    _check_result(name, result, out)
+    if out._data.shape != result._data.shape:
         warn_of_resize(out, result._data.shape)
         out._data = np.empty_like(result._data, dtype=out._data.dtype)
     modes.quietly(np.copyto, out._data, result._data, casting="unsafe")

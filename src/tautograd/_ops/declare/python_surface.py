@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .guarding import PACKAGE, in_words, is_guarded, with_handler
+from .guarding import PACKAGE, in_words, is_guarded, with_handler, written
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,7 +57,12 @@ _HANDLER = """
 
 
 def _wrapped(fn: Any, name: str | None) -> Any:
-    return fn if is_guarded(fn) else with_handler(fn, _HANDLER, _name=name or fn, _said=_said)
+    if is_guarded(fn):
+        return fn
+    label = name or fn
+    call = with_handler(fn, _HANDLER, _name=label, _said=_said)
+    written(fn, label, _said)  # of Python in PyTorch, too: a program may look at its code
+    return call
 
 
 def _said(

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.result_layout import as_iterated
+from .code_holders import holder
 from .rule_calls import BoundRule, DerivedRule, Rule, joined
 
 _ndarray = np.ndarray
@@ -57,6 +58,7 @@ class Op:
         "direct",
         "domain",
         "dtype_inputs",
+        "exact_second",
         "forward",
         "half_kernel",
         "inputs",
@@ -100,6 +102,7 @@ class Op:
         is_view: bool = False,
         layout: Callable[[Any, Any], Any] | None = None,
         opmath: bool = True,
+        exact_second: bool = False,
         outputs: int = 1,
         differentiable_outputs: tuple[int, ...] | None = None,
         variadic: bool = False,
@@ -126,6 +129,9 @@ class Op:
         self.is_view = is_view
         # Half-precision inputs are computed in float32 and rounded once, unless the op only moves data.
         self.opmath = opmath and not is_view
+        # An operand of another dtype that meets half precision is rounded to it first, as PyTorch casts
+        # it; with `exact_second`, a second operand that is a number or 0-dim is not.
+        self.exact_second = exact_second
         # Where there are kernels that take half precision as it is: one for the forward, which gives
         # None where it does not apply, and whether the rules take a gradient as it is.
         self.half_kernel: Any = None
@@ -167,7 +173,7 @@ class Op:
     def set_rules(self, vjp: Any, jvp: Any) -> None:
         """Bind the rules by their parameter names (the tests use this to plant a wrong one)."""
         for function in self._written:
-            function.__code__ = _first_call.__code__
+            holder(function).__code__ = _first_call.__code__
         if vjp is None:
             self.vjp: Any = None
         elif callable(vjp):

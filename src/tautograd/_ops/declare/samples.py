@@ -39,7 +39,7 @@ class T:
         self.layout = layout  # "contiguous", "transposed", "strided", "expanded"
         # "uniform", "distinct" (no two alike), "ascending" (distinct, sorted), "ties", "symmetric",
         # "spd" (symmetric positive definite), "well_conditioned", "lower" (triangular, invertible), "one_hot", "zeros",
-        # "falling" (n, n - 1, …, 1),
+        # "falling" (n, n - 1, …, 1), "offsets" (0, 1, 3, 6, …),
         # "distinct_index" (integers of [low, high), no two alike)
         self.kind = kind
         self.seed = seed

@@ -69,14 +69,15 @@ def _refuse_backward(node: Node, what: str) -> None:
     node.__class__ = type(kind.__name__, (kind,), members)
 
 
-def write_over(input: Tensor, result: Tensor, name: str) -> Tensor:
-    """Put the result of an activation into its input."""
+def write_over(input: Tensor, result: Tensor, name: str, slope: float | None = None) -> Tensor:
+    """Put the result of an activation into its input; `slope`: of its branch below 0, if that is fixed."""
     node = result._node
     if node is not None and name in _OTHER_RULE_IN_PLACE:
         rename_node(node, type(node).__name__.replace("Backward0", "Backward1"))
-        slope = node.parameters.get(_SLOPES.get(name, ""), 0.0)
+        if slope is None:
+            slope = node.parameters.get(_SLOPES.get(name, ""), 0.0)
         if not slope >= 0:
-            _refuse_backward(node, "leakyReLu" if name == "leaky_relu" else "elu")
+            _refuse_backward(node, "leakyReLu" if name in ("leaky_relu", "rrelu") else "elu")
     return write_into(input, result, name)
 
 
@@ -114,7 +115,10 @@ def activation(
 
     plain = made(name, "", "False")
     keyword = made(name, "inplace=False", "inplace") if "inplace" in where else plain
-    NN_FUNCTIONAL[name] = keyword
+    if "out" in where and keyword is plain:
+        public(namespace=NN_FUNCTIONAL, method=False)(plain)
+    else:
+        NN_FUNCTIONAL[name] = keyword
     if "torch" in where:
         public(method="method" in where, out="out" in where)(plain)
     if "twin" in where:

@@ -19,7 +19,14 @@ from ..declare.elementwise_calls import (
     unary,
     updating,
 )
-from ..declare.promotion import as_number, common_dtype, is_number, number_as, plain_number
+from ..declare.promotion import (
+    as_number,
+    common_dtype,
+    is_number,
+    number_as,
+    plain_number,
+    require_fit,
+)
 from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from ..declare.record import LINEAR, MULTILINEAR, Op
 from ..declare.samples import Sample, T, over, pairs
@@ -131,12 +138,16 @@ mul_op = Op(
     vjp={"x": lambda g, y: g * conj(y), "y": lambda g, x: g * conj(x)},
     jvp=MULTILINEAR,
     promotion="common",
+    exact_second=True,
     samples=_with_number(),
 )
 
 
-def check_alpha(alpha: Any, operands: tuple[Any, ...]) -> Any:
-    """PyTorch's rules for the factor of the second operand; its value in their dtype."""
+def check_alpha(alpha: Any, operands: tuple[Any, ...], minus: bool = False) -> Any:
+    """PyTorch's rules for the factor of the second operand; its value in their dtype.
+
+    `minus`: the operand is subtracted, which is to add it times -alpha.
+    """
     found = common_dtype(operands)
     if isinstance(alpha, (bool, np.bool_)) and found.numpy != _BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -150,6 +161,7 @@ def check_alpha(alpha: Any, operands: tuple[Any, ...]) -> Any:
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
         )
+    require_fit(operands, -alpha if minus else alpha)
     return number_as(alpha, found.numpy)
 
 
@@ -206,7 +218,7 @@ def sub(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     check_subtraction(input, other)
     if type(alpha) is int and alpha == 1 and not (is_complex(input) or is_complex(other)):
         return call_elementwise(sub_op, (input, other), {})
-    alpha = check_alpha(alpha, (input, other))
+    alpha = check_alpha(alpha, (input, other), minus=True)
     return call_elementwise(sub_scaled_op, (input, other), {"alpha": alpha})
 
 
@@ -221,7 +233,7 @@ def rsub(input: Any, other: Any, *factor: Any, alpha: Any = 1) -> Tensor:
     require_operand("rsub", other, "other", 2)
     check_subtraction(input, other)
     if type(alpha) is not int or alpha != 1:
-        alpha = check_alpha(alpha, (input, other))
+        alpha = check_alpha(alpha, (input, other), minus=True)
     if isinstance(other, Tensor):
         result = call_elementwise(rsub_op, (input, other), {"alpha": alpha})
         result._data = as_iterated(result._data, (other._data, input._data))
@@ -234,7 +246,7 @@ def mul(input: Any, other: Any) -> Tensor:
     """`input * other`, element by element."""
     require_operand("mul", input, "input", 1)
     require_operand("mul", other, "other", 2)
-    return call_elementwise(mul_op, (input, other), {}, exact=True)
+    return call_elementwise(mul_op, (input, other), {})
 
 
 neg_op = unary(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,12 @@ from ..._arrays.strided import with_strides_of
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor, make
-from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.guarding import explain, marked
 from ..declare.public import attach, public
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
+from ..declare.warn_once import warn_once
 from ..shape.rearranging import suggested_format
 
 # --- another dtype --------------------------------------------------------------------------------
@@ -36,17 +35,8 @@ def real_part(x: Any, target: Any) -> Any:
     """What a real (or integer) dtype takes of a complex value; PyTorch warns of it once."""
     if x.dtype.kind != "c" or target.kind in "cb":
         return x
-    if not _warned:
-        _warned.append(True)
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            UserWarning,
-            stacklevel=warning_level(),
-        )
+    warn_once("Casting complex values to real discards the imaginary part")
     return np.real(x)
-
-
-_warned: list[bool] = []
 
 
 def _to_copy(x: Any, dtype: Any, memory_format: Any) -> Any:
@@ -237,6 +227,8 @@ def _type_text(value: Any) -> str:
 def type_as(self: Tensor, other: Any) -> Tensor:
     """This tensor in the dtype of another."""
     require_tensor("type_as", other, "other")
+    if self.device != other.device:
+        return self.to(other.device, other.dtype)
     return cast(self, other.dtype)
 
 

@@ -13,7 +13,7 @@ from ..._arrays.blend import masked
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, require_operand, require_tensor
-from ..declare.promotion import common_dtype
+from ..declare.promotion import common_dtype, require_fit
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, pairs
@@ -150,6 +150,7 @@ clamp_max_tensor_op = _bound_by_tensor(
 def _clamp_numbers(op: Op, input: Any, lo: Any, hi: Any) -> Tensor:
     bounds = {"lo": lo, "hi": hi}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
+    require_fit((input, *given.values()), *given.values())
     return call_elementwise(op, (input,), dict.fromkeys(bounds), numbers=given)
 
 

@@ -11,7 +11,7 @@ from ..._arrays.dtypes import LEGACY_NAMES
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import call_elementwise, conj, require_operand, require_tensor
-from ..declare.promotion import as_number, common_dtype, number_as
+from ..declare.promotion import as_number, common_dtype, number_as, require_fit
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -85,10 +85,10 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     require_tensor("lerp", input)
     require_tensor("lerp", end, "end", 2)
     require_operand("lerp", weight, "weight", 3)
-    if isinstance(weight, Tensor) and not weight._data.ndim and weight.dtype is not input.dtype:
-        if weight.is_complex() and not input.is_complex():
-            input, end = input.to(input.dtype.to_complex()), end.to(end.dtype.to_complex())
-        weight = weight.to(input.dtype)  # one number, of whatever dtype
+    one_number = isinstance(weight, Tensor) and not weight._data.ndim
+    if one_number and weight.dtype is not input.dtype and end.dtype is input.dtype:
+        kind = common_dtype((input, end, weight))
+        input, end, weight = input.to(kind), end.to(kind), weight.to(kind)
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:
             raise RuntimeError(
@@ -171,6 +171,7 @@ def _scaled(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: An
             if kind.name == "int64"
             else "For integral input tensors, argument value must not be a floating point number."
         )
+    require_fit(tensors, value, opmath=True)
     exact = np.dtype(np.float32) if kind.is_half else kind.numpy
     return call_elementwise(op, tensors, {"value": number_as(value, exact)})
 

@@ -41,6 +41,8 @@ def is_complex(x: Any) -> bool:
 def _as_real(x: Any) -> Any:
     if hasattr(x, "seen_through"):  # an array that is recorded
         return x.seen_through(_as_real)
+    if x.dtype.kind == "b":  # truth values, on which a way through views is tried for its shapes
+        return np.broadcast_to(np.expand_dims(x, -1), (*x.shape, 2))
     if has_memory(x):
         return np.expand_dims(x, -1).view(np.finfo(x.dtype).dtype)
     return np.stack((np.real(x), np.imag(x)), axis=-1)  # an array type without views of bytes
@@ -49,6 +51,8 @@ def _as_real(x: Any) -> Any:
 def _as_complex(x: Any) -> Any:
     if hasattr(x, "seen_through"):
         return x.seen_through(_as_complex)
+    if x.dtype.kind == "b":
+        return x[..., 0]
     if has_memory(x):
         return x.view(np.result_type(x.dtype, np.complex64))[..., 0]
     return x[..., 0] + 1j * x[..., 1]

@@ -45,6 +45,7 @@ div_op = Op(
     vjp={"x": lambda g, y: g / conj(y), "y": lambda g, x, y: -g * conj((x / y) / y)},
     jvp={"x": lambda t, y: t / y, "y": lambda t, x, y: -t * ((x / y) / y)},
     promotion="float",
+    exact_second=True,
     samples=_with_number,
 )
 
@@ -69,6 +70,7 @@ div_rounded_op = Op(
     vjp={"x": lambda g: np.zeros_like(g), "y": lambda g: np.zeros_like(g)},
     jvp={"x": lambda t: np.zeros_like(t), "y": lambda t: np.zeros_like(t)},
     promotion="common",
+    exact_second=True,
     node="DivBackward2",
     public="div",
     samples=_rounded,
@@ -80,6 +82,7 @@ floor_divide_op = Op(
     ("x", "y"),
     **no_derivative("floor_divide", "x", "y"),
     promotion="common",
+    exact_second=True,
     node="torch::autograd::NotImplemented",
     refuses=no_kernel("div_floor_cpu", "bc"),
     samples=_with_number,
@@ -166,7 +169,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     require_operand("div", input, "input", 1)
     require_operand("div", other, "other", 2)
     if rounding_mode is None:
-        return call_elementwise(div_op, (input, other), {}, exact=True)
+        return call_elementwise(div_op, (input, other), {})
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -181,7 +184,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         )
     check_divisor(input, other)
     parameters = {"rounding_mode": rounding_mode}
-    return call_elementwise(div_rounded_op, (input, other), parameters, exact=True)
+    return call_elementwise(div_rounded_op, (input, other), parameters)
 
 
 @public(inplace=True)
@@ -196,7 +199,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     require_operand("floor_divide", input, "input", 1)
     require_operand("floor_divide", other, "other", 2)
     check_divisor(input, other)
-    return call_elementwise(floor_divide_op, (input, other), {}, exact=isinstance(input, Tensor))
+    return call_elementwise(floor_divide_op, (input, other), {})
 
 
 @public(inplace=True)

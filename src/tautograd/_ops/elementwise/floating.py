@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import HALVES
 from ..._arrays.formats import dense
 from ..._arrays.result_layout import as_first, as_iterated, each
 from ..._autograd.apply import apply
@@ -93,6 +94,8 @@ def _times_power(x: Any, y: Any, kind: Any) -> Any:
     if kind is None:
         return x * np.exp2(y)
     power = np.astype(np.exp2(np.astype(y, np.float64)), kind)
+    if kind == np.float32 and x.dtype in HALVES:  # an integer's power, which is rounded but once
+        return np.astype(np.astype(x, kind) * power, x.dtype)
     return x * np.astype(power, y.dtype)
 
 
@@ -129,9 +132,11 @@ def ldexp(input: Any, other: Any) -> Tensor:
     require_tensor("ldexp", other, "other", 2)
     if other.dtype.name == "bool" and input.dtype.is_floating_point:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
-    kind = None
+    kind: np.dtype[Any] | None = None
     if other.dtype.is_half and input.dtype.is_complex:
         kind = np.dtype(np.complex64) if other._data.ndim else None
+    elif input.dtype.is_half and other.dtype.category < 2:
+        kind = np.dtype(np.float32)
     elif other.dtype.category > 1 and (other._data.ndim > 0 or input.dtype.name == "float32"):
         kind = other._data.dtype
     return call_elementwise(ldexp_op, (input, other), {"kind": kind})

@@ -220,7 +220,19 @@ def _float_power(input: Any, exponent: Any) -> Tensor:
     return pow(*(x.to(wide) if isinstance(x, Tensor) else x for x in operands))
 
 
-@public()
+def _wide_out(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """`out` has the dtype of the result, and no other."""
+    given = [*args, *(v for k, v in kwargs.items() if k in ("input", "exponent"))]
+    wide = complex128 if common_dtype(tuple(given)).is_complex else float64
+    if isinstance(out, Tensor) and out.dtype is not wide:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {_spoken(out.dtype)} but the operation's result "
+            f"requires dtype {_spoken(wide)}"
+        )
+    return args
+
+
+@public(out=_wide_out)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision."""
     return _float_power(input, exponent)

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.blend import blend, masked
-from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.blend import blend, filled, masked
+from ..._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from ..._arrays.kernels import elementwise
 from ..._arrays.limits import finfo
 from ..._arrays.result_layout import as_iterated
 from ..._autograd.views import check_writable
+from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, contiguous, refuse, require_tensor, unary
-from ..declare.promotion import plain_number
+from ..declare.promotion import plain_number, require_fit
 from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over
@@ -85,7 +86,7 @@ hardshrink_op = slope_record(
 )
 softshrink_op = slope_record(
     "softshrink",
-    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
+    lambda x, lambd: blend(x > lambd, x - lambd, blend(x < -lambd, x + lambd, x * 0)),
     lambda g, x, lambd: masked(g, ~((x >= -lambd) & (x <= lambd))),
     "softshrink_check",
     both_sides({"lambd": 1.3}),
@@ -105,8 +106,10 @@ hardtanh_op = Op(
 
 
 def _threshold(x: Any, threshold: Any, value: Any) -> Any:
-    kept: Any = np.where(x <= threshold, value, x)
-    return np.astype(kept, x.dtype)  # a value of another kind is cast, as by a write
+    if x.dtype.kind in "iu":  # both are cast first, so that large elements stay what they are
+        kind = from_numpy_dtype(x.dtype)
+        threshold, value = as_element(threshold, kind), as_element(value, kind)
+    return filled(x, x <= threshold, value)
 
 
 threshold_op = Op(
@@ -121,16 +124,16 @@ threshold_op = Op(
 )
 prelu_op = Op(
     "prelu",
-    lambda x, weight: np.where(x > 0, x, weight * x),
+    lambda x, weight: blend(x > 0, x, weight * x),
     ("x", "weight"),
     layout=as_iterated,
     vjp={
-        "x": lambda g, x, weight: np.where(x > 0, g, weight * g),
-        "weight": lambda g, x: np.where(x > 0, 0, x * g),
+        "x": lambda g, x, weight: blend(x > 0, g, weight * g),
+        "weight": lambda g, x: masked(x * g, ~(x > 0)),
     },
     jvp={
-        "x": lambda t, x, weight: np.where(x > 0, t, weight * t),
-        "weight": lambda t, x: np.where(x > 0, 0, x * t),
+        "x": lambda t, x, weight: blend(x > 0, t, weight * t),
+        "weight": lambda t, x: masked(x * t, ~(x > 0)),
     },
     node="PreluKernelBackward0",
     refuses=no_kernel("prelu_cpu", NOT_FLOAT),
@@ -161,10 +164,22 @@ activation(hardswish_op, "", "x times `hardsigmoid(x)`.", "inplace")
 activation(
     leaky_relu_op, "negative_slope=0.01", "x, or a small multiple of it below 0.", "inplace twin"
 )
-activation(hardshrink_op, "lambd=0.5", "x, or 0 within `lambd` of 0.", "torch method out")
+
+
+def _fits(input: Tensor, parameters: dict[str, Any]) -> None:
+    require_fit((input,), *parameters.values())
+
+
+def _threshold_fits(input: Tensor, parameters: dict[str, Any]) -> None:
+    require_fit((input,), parameters["threshold"], opmath=True)  # it is only compared with
+    require_fit((input,), parameters["value"])
+
+
+activation(hardshrink_op, "lambd=0.5", "x, or 0 within `lambd` of 0.", "torch method out", _fits)
 activation(
-    threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace out twin"
-)
+    threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace out twin",
+    _threshold_fits,
+)  # fmt: skip
 
 
 def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -193,6 +208,8 @@ def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor
         raise ValueError("min_val cannot be greater than max_val")
     if input._data.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if input._data.dtype.kind != "b":
+        require_fit((input,), min_val, max_val)
     if input._data.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     return call_elementwise(hardtanh_op, (input,), {"min_val": min_val, "max_val": max_val})
@@ -307,6 +324,15 @@ def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: An
     return contiguous(call_elementwise(rrelu_op, (input,), {"noise": np.astype(noise, wide)}))
 
 
+def _rrelu_over(
+    input: Any, lower: float, upper: float, training: bool, generator: Any = None
+) -> Tensor:
+    check_writable(input)
+    result = _rrelu(input, lower, upper, training, generator)
+    drawn = training and upper - lower > 1e-6  # each element knows its own slope
+    return write_over(input, result, "rrelu", 0.0 if drawn else (lower + upper) / 2)
+
+
 _THIRD, _EIGHTH = 1.0 / 3, 1.0 / 8
 
 
@@ -331,7 +357,7 @@ def rrelu_(
     generator: Any = None,
 ) -> Tensor:
     """In-place version of `rrelu`."""
-    return _maybe_inplace("rrelu", _rrelu, input, True, lower, upper, training, generator)
+    return _rrelu_over(input, lower, upper, training, generator)
 
 
 @public("rrelu", namespace=NN_FUNCTIONAL, method=False, out=False)
@@ -343,7 +369,9 @@ def _nn_rrelu(
     inplace: bool = False,
 ) -> Tensor:
     """x, or a random multiple of it below 0 (outside training: the mean one)."""
-    return _maybe_inplace("rrelu", _rrelu, input, inplace, lower, upper, training)
+    if inplace:
+        return _rrelu_over(input, lower, upper, training)
+    return _rrelu(input, lower, upper, training)
 
 
 NN_FUNCTIONAL["rrelu_"] = rrelu_

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ..._arrays.blend import blend, masked
-from ..._arrays.dtypes import COMPLEX, LEGACY_NAMES
+from ..._arrays.dtypes import COMPLEX, HALF_CODES, LEGACY_NAMES
 from ..._arrays.result_layout import as_iterated
 from ..._autograd.apply import apply
 from ..._autograd.lifted import COUNTERPARTS
@@ -27,7 +27,7 @@ from ..declare.elementwise_calls import (
     require_operand,
     require_tensor,
 )
-from ..declare.promotion import common_dtype, compute_dtype, number_as
+from ..declare.promotion import common_dtype, compute_dtype, number_as, require_fit
 from ..declare.public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
 from ..declare.record import Op
 from ..declare.rule_calls import Rule
@@ -83,6 +83,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def choose(condition: Any, x: Any, y: Any) -> Tensor:
     compute = compute_dtype((x, y), "common")
+    if compute.char not in HALF_CODES:  # in which a number that is too large is infinite
+        require_fit((x, y), *(v for v in (x, y) if not isinstance(v, Tensor)))
     x, y = (v if isinstance(v, Tensor) else number_as(v, compute) for v in (x, y))
     if all(v._data.dtype == compute if isinstance(v, Tensor) else True for v in (x, y)):
         compute = None
@@ -108,7 +110,7 @@ COUNTERPARTS[np.where] = choose
 
 def _declare_choice(name: str, forward: Any, larger: bool) -> Op:
     def half(g: Any, x: Any, y: Any) -> Any:
-        return np.where(x == y, g / 2, g)
+        return blend(x == y, g / 2, g)
 
     lost_x: Rule
     lost_y: Rule

@@ -252,7 +252,7 @@ sinc_op = unary(
 
 def _logit(x: Any, eps: float | None) -> Any:
     if eps is not None:
-        x = np.minimum(np.maximum(x, eps), 1 - eps)
+        x = np.where(x < eps, eps, np.where(x > 1 - eps, 1 - eps, x))
     return np.log(x / (1 - x))
 
 

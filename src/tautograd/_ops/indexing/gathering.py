@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.formats import dense
+from ..._arrays.sums import add_at
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
 from ..._tensor.arguments import as_element, number
@@ -94,7 +95,7 @@ def _index(*shape: int, high: int, **options: Any) -> T:
 
 
 def _check_index(name: str, index: Tensor) -> None:
-    if index._data.dtype not in INDEX_DTYPES:
+    if index._data.dtype not in INDEX_DTYPES and index._data.size:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
@@ -196,7 +197,7 @@ def _scatter_add(x: Any, index: Any, src: Any, dim: int) -> Any:
     along = as_vector(index)
     values = as_vector(src)[tuple([slice(0, n) for n in along.shape])]
     flat = np.reshape(out, (-1,))
-    np.add.at(flat, flat_index(along, x.shape or (1,), dim), np.reshape(values, (-1,)))
+    add_at(flat, flat_index(along, x.shape or (1,), dim), np.reshape(values, (-1,)))
     return np.reshape(flat, x.shape)
 
 
@@ -270,7 +271,7 @@ scatter_add_op: Op = Op(
 def check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> None:
     """What all scattering functions ask of their index and source."""
     shape, given = input._data.shape, index._data.shape
-    if index._data.dtype not in INDEX_DTYPES:
+    if index._data.dtype not in INDEX_DTYPES and index._data.size:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
     if isinstance(src, Tensor) and src._data.dtype != input._data.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")

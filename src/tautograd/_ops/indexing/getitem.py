@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.batching.batched import BatchedArray
-from ..._arrays.dtypes import array_of_number
+from ..._arrays.dtypes import HALF_CODES, array_of_number
 from ..._autograd.apply import apply
 from ..._autograd.forward_ad import alias_op
 from ..._autograd.modes import modes
@@ -25,6 +25,7 @@ from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ..declare.guarding import explain, marked
 from ..declare.memory_overlap import check_expanded, refuse_overlap
+from ..declare.promotion import number_as
 from ..declare.public import FUNCTIONS, attach
 from ..shape.copy_fill import copy_, fill_
 from ..shape.slices import select_view, slice_view
@@ -204,7 +205,7 @@ def _as_index(part: Any) -> Tensor:
         )
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str'")
-    if hasattr(part, "__index__") and not isinstance(part, np.bool_):
+    if hasattr(part, "__index__") and not isinstance(part, (np.bool_, type)):
         return make(np.asarray(operator.index(part)))
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -260,7 +261,13 @@ def _as_value(self: Tensor, value: Any) -> Tensor:
         return value
     if isinstance(value, (bool, int, float, complex, np.generic)):
         number = value.item() if isinstance(value, np.generic) else value
-        return make(array_of_number(as_element(number, self.dtype), self._data.dtype))
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        # Written by way of a tensor, in which a number too large for half precision is infinite.
+        kind = self._data.dtype
+        is_half = kind.char in HALF_CODES
+        element = number_as(number, kind) if is_half else as_element(number, self.dtype)
+        return make(array_of_number(element, kind))
     raise TypeError(f"can't assign a {type_name(value)} to a {self.type()}")
 
 

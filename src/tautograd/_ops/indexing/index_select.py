@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._arrays.checks import require_range
 from ..._arrays.formats import dense
+from ..._arrays.sums import add_at
 from ..._autograd.apply import apply
 from ..._tensor.arguments import as_element, number
 from ..._tensor.tensor import Tensor
@@ -123,9 +124,7 @@ def flat_positions(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 def _index_add(x: Any, index: Any, source: Any, dim: int, alpha: Any) -> Any:
     flat = np.reshape(own_copy(x, index, source), (-1,))
     values = source if isinstance(alpha, int) and alpha == 1 else source * alpha
-    np.add.at(
-        flat, flat_positions(as_vector(index), x.shape or (1,), dim), np.reshape(values, (-1,))
-    )
+    add_at(flat, flat_positions(as_vector(index), x.shape or (1,), dim), np.reshape(values, (-1,)))
     return np.reshape(flat, x.shape)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.blend import filled
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.result_layout import in_c_order
 from ..._arrays.strided import has_memory
@@ -20,18 +21,13 @@ from .index_arguments import count, own_copy, require_tensors, spoken
 from .take_put import put_op
 
 
-def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    fill = np.astype(value, x.dtype) if hasattr(value, "dtype") else value
-    return np.astype(np.where(mask, fill, x), x.dtype)
-
-
 def _mask(*shape: int, **options: Any) -> T:
     return T(*shape, dtype="bool", **options)
 
 
 masked_fill_op: Op = Op(
     "masked_fill",
-    _masked_fill,
+    filled,
     ("x", "mask", "value"),
     layout=in_c_order,
     vjp={"x": lambda g, mask: masked_fill_op(g, mask, 0)},
@@ -48,7 +44,7 @@ masked_fill_op: Op = Op(
 )
 masked_fill_tensor_op = Op(
     "masked_fill_tensor",
-    _masked_fill,
+    filled,
     ("x", "mask", "value"),
     layout=in_c_order,
     vjp={

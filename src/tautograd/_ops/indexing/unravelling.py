@@ -29,7 +29,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
             )
     if any(extent < 0 for extent in extents):
         raise ValueError(f"'shape' cannot have negative values, but got {extents}")
-    found, rest = [], indices
+    found: list[Tensor] = []
+    rest = indices.long()
     for extent in reversed(extents):
         found.append(rest.remainder(extent))
         rest = rest.div(extent, rounding_mode="floor")

@@ -32,6 +32,7 @@ from .product_checks import (
     spoken,
 )
 from .products import FLOATS, by_column, mat2_gradient
+from .shared_products import affine, matmul
 
 _ndarray = np.ndarray
 ADDED_ROWS = {"beta": 1, "alpha": 1, "columns": False}
@@ -51,6 +52,10 @@ def cousin(factor: Any) -> Any:
 def _sum_with_product(
     input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, columns: bool
 ) -> Any:
+    if beta == alpha == 1 and type(mat1) is type(mat2) is type(input) is _ndarray:
+        found = affine(mat1, mat2, input)
+        if found is not None:
+            return found
     product = np.matmul(mat1, mat2)
     if beta == alpha == 1 and type(product) is type(input) is _ndarray:
         product += input  # no second array of this size
@@ -86,7 +91,7 @@ addmm_op = Op(
     ("input", "mat1", "mat2"),
     vjp={
         "input": lambda g, beta: times(g, cousin(beta)),
-        "mat1": lambda g, mat2, alpha: times(np.matmul(g, adjoint(mat2)), cousin(alpha)),
+        "mat1": lambda g, mat2, alpha: times(matmul(g, adjoint(mat2)), cousin(alpha)),
         "mat2": lambda g, mat1, alpha, columns: times(
             mat2_gradient(g, mat1, columns), cousin(alpha)
         ),
@@ -177,7 +182,7 @@ def _addr(input: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     if input.dtype.kind == "b":
         product = np.expand_dims(vec1, -1) & vec2 & bool(alpha)
         return product if not beta else product | input
-    product = times(np.expand_dims(vec1, -1) * vec2, _as_number(alpha, input.dtype))
+    product = np.expand_dims(times(vec1, _as_number(alpha, input.dtype)), -1) * vec2
     return product if beta == 0 else product + times(input, _as_number(beta, input.dtype))
 
 

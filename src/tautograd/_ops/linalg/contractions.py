@@ -10,10 +10,11 @@ import numpy as np
 from ..._arrays.result_layout import in_c_order
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
+from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import check_broadcast, conj
-from ..declare.public import LINALG, public
+from ..declare.public import LINALG, public, warn_of_resize
 from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
 from ..shape.permutations import permute_to
@@ -25,10 +26,12 @@ from .products import dot, mm, vdot
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over `dims` dimensions: the last of `a` with the first of `b`, or a pair
     of lists that says which."""
     require("tensordot", a=a, b=b)
+    if out is not None:
+        return _copied_into(out, tensordot(a, b, dims))
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
@@ -45,6 +48,20 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     if dims > min(a._data.ndim, b._data.ndim):
         raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
     return _tensordot(a, b, list(range(-dims, 0)), list(range(dims)))
+
+
+def _copied_into(out: Tensor, result: Tensor) -> Tensor:
+    """`out` as a copy of the result, with its history: PyTorch computes this one aside."""
+    if out.shape != result.shape:
+        if modes.grad and out.requires_grad:
+            raise RuntimeError(
+                "tensordot(): the 'out' tensor was specified and requires gradients, and its shape does "
+                "not match the expected result. Either remove the 'out' argument, ensure it does not "
+                "require gradients, or make sure its shape matches the expected output."
+            )
+        warn_of_resize(out, result.shape)
+        out.resize_(result.shape)
+    return out.copy_(result)
 
 
 def _tensordot(a: Any, b: Any, of_a: list[int], of_b: list[int]) -> Tensor:

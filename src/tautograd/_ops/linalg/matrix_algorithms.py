@@ -13,19 +13,12 @@ import numpy as np
 
 from ..._arrays import lapack
 from ..._arrays.devices import is_meta
+from ..._arrays.kernels import called
 from .matrices import adjoint, identity
 
 BLOCK = 64  # up to this size a triangular system is solved as a general one
 
 # --- triangular systems --------------------------------------------------------------------------
-
-
-def _by_lapack(routine: Any, *args: Any) -> Any:
-    """What LAPACK gives, now or at each replay of what is being recorded; None where it does not apply."""
-    recorded = next((x for x in args if hasattr(x, "as_call")), None)
-    if recorded is None:
-        return routine(*args)
-    return recorded.as_call(routine, args, {})
 
 
 def triangle(a: Any, upper: bool, unit: bool) -> Any:
@@ -37,7 +30,7 @@ def triangle(a: Any, upper: bool, unit: bool) -> Any:
 
 def solve_triangle(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
     """X with A X = B for triangular A: block by block, each taken off what is left of B."""
-    found = _by_lapack(lapack.solve_triangle, a, b, upper, unit)
+    found = called(lapack.solve_triangle, a, b, upper, unit)
     if found is not None:
         return found
     n = a.shape[-1]
@@ -77,7 +70,7 @@ def _substitute(a: Any, b: Any, upper: bool) -> Any:
 
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the order of rows, and LAPACK's pivots (from one) of P A = L U."""
-    found: tuple[Any, Any, Any] | None = _by_lapack(lapack.lu, a)
+    found: tuple[Any, Any, Any] | None = called(lapack.lu, a)
     if found is not None:
         return found
     if is_meta(a):

@@ -61,11 +61,13 @@ public("matrix_power")(_old_power)
 
 # The diagonal Padé approximant of exp of degree 13, good to double precision up to this norm.
 _RADIUS = 5.371920351148152
-_PADE = [
+_NUMERATOR = [
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
     129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0,
     960960.0, 16380.0, 182.0, 1.0,
 ]  # fmt: skip
+# The first is 1, so that the exponential of 0 is the identity and nothing else.
+_PADE = [c / _NUMERATOR[0] for c in _NUMERATOR]
 _MOST_SQUARINGS = 1100  # what the largest number needs
 
 

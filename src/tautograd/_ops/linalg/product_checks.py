@@ -17,7 +17,9 @@ SPELLED = {
     "Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
     "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int",
     "Long": "long int", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
+    "ComplexDouble": "c10::complex<double>", "ComplexHalf": "c10::complex<c10::Half>",
+    "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
+    **{name: f"c10::{name}" for name in LEGACY_NAMES.values() if name.startswith("Float8")},
 }  # fmt: skip
 
 

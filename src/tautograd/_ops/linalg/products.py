@@ -30,6 +30,7 @@ from .product_checks import (
     require,
     spoken,
 )
+from .shared_products import matmul
 
 _ndarray = np.ndarray
 FLOATS = frozenset("fdFD")
@@ -40,15 +41,15 @@ COLUMNS = {"columns": True}
 
 def mat2_gradient(g: Any, mat1: Any, columns: bool) -> Any:
     if columns:
-        return turn(np.matmul(turn(g), conj(mat1)))
-    return np.matmul(adjoint(mat1), g)
+        return turn(matmul(turn(g), conj(mat1)))
+    return matmul(adjoint(mat1), g)
 
 
 mm_op = Op(
     "mm",
-    lambda mat1, mat2, columns: np.matmul(mat1, mat2),
+    lambda mat1, mat2, columns: matmul(mat1, mat2),
     ("mat1", "mat2"),
-    vjp={"mat1": lambda g, mat2: np.matmul(g, adjoint(mat2)), "mat2": mat2_gradient},
+    vjp={"mat1": lambda g, mat2: matmul(g, adjoint(mat2)), "mat2": mat2_gradient},
     jvp=MULTILINEAR,
     samples=lambda: [
         Sample(T(2, 3), T(3, 4)),
@@ -61,11 +62,11 @@ mm_op = Op(
 )
 bmm_op = Op(
     "bmm",
-    lambda x, y: np.matmul(x, y),
+    lambda x, y: matmul(x, y),
     ("x", "y"),
     vjp={
-        "x": lambda g, y: np.matmul(g, adjoint(y)),
-        "y": lambda g, x: np.matmul(adjoint(x), g),
+        "x": lambda g, y: matmul(g, adjoint(y)),
+        "y": lambda g, x: matmul(adjoint(x), g),
     },
     jvp=MULTILINEAR,
     samples=lambda: [

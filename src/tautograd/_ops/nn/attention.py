@@ -23,6 +23,7 @@ import numpy as np
 from ..._arrays.result_layout import as_first, by_place
 from ..declare.record import Op
 from ..declare.samples import Sample, T
+from ..linalg.shared_products import matmul
 from ..reductions.softmaxes import softmax_op
 
 _ndarray = np.ndarray
@@ -112,7 +113,7 @@ def _times_turned(x: Any, y: Any, scale: float = 1.0) -> Any:
     turned = _turned(y)
     if type(y) is not _ndarray:
         return np.matmul(x, turned * scale)
-    return np.matmul(x, np.multiply(turned, turned.dtype.type(scale), order="C"))
+    return matmul(x, np.multiply(turned, turned.dtype.type(scale), order="C"))
 
 
 def _like(layout: Any, x: Any, y: Any) -> Any:
@@ -122,7 +123,7 @@ def _like(layout: Any, x: Any, y: Any) -> Any:
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     if shape != layout.shape:
         return np.matmul(x, y)
-    return np.matmul(x, y, out=np.empty_like(layout))
+    return matmul(x, y, np.empty_like(layout))
 
 
 def _attention(

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import LEGACY_NAMES, promote_types
 from ..._arrays.result_layout import as_channels, each
 from ..._arrays.sums import exact_sum, row_dot
 from ..._autograd.modes import modes
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor
+from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.promotion import plain_number, real_number
 from ..declare.public import FUNCTIONS, public
@@ -257,6 +259,10 @@ def _normalised(
 ) -> Any:
     require_tensor("batch_norm", input)
     x = input._data
+    if not x.size and x.ndim > 1 and (weight is not None or bias is not None):
+        # Of nothing PyTorch asks nothing: the first of the weights, whatever they look like, stands for all.
+        scaled = input if weight is None else input * weight[0]
+        return scaled if bias is None else scaled + bias[0]
     channels = x.shape[1] if x.ndim > 1 else 0
     stats = {"running_mean": running_mean, "running_var": running_var}
     if not training:
@@ -264,6 +270,9 @@ def _normalised(
             if value is None:
                 raise RuntimeError(f"{label} must be defined in evaluation mode")
     _check_channels(channels, **stats, weight=weight, bias=bias)
+    for value in (*stats.values(), weight, bias):
+        if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     refuse_gradients("native_batch_norm", **stats)
     refuse(batch_norm_op, x.dtype)
     if x.size:
@@ -382,9 +391,17 @@ def batch_norm_update_stats(
             "batch_norm_cpu_update_stats: input tensor must have at least one element, but got "
             f"input_sizes = {list(shape)}"
         )
+    wrap_dim(1, len(shape))
+    if input._data.dtype.kind in "biu":
+        raise NotImplementedError(
+            f"\"batch_norm_update_stats_cpu\" not implemented for '{LEGACY_NAMES[input.dtype]}'"
+        )
     _check_channels(shape[1], running_mean=running_mean, running_var=running_var)
     dims = [d for d in range(len(shape)) if d != 1]
-    mean, variance = input.mean(dims), input.var(dims, unbiased=False)
+    wide = (
+        input if running_mean is None else input.to(promote_types(input.dtype, running_mean.dtype))
+    )
+    mean, variance = wide.mean(dims), wide.var(dims, unbiased=False)
     _update((mean._data, variance._data), _count(shape), running_mean, running_var, momentum)
     return mean, variance
 
@@ -408,6 +425,9 @@ def _instance_norm(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
     shape = tuple(input._data.shape)
+    if not shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    wrap_dim(1, len(shape))
     count, channels = shape[0], shape[1]
     _check_channels(
         channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias

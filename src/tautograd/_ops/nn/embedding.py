@@ -13,9 +13,11 @@ import numpy as np
 
 from ..._arrays.checks import require_all, require_nonnegative, require_range
 from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.sums import is_narrow
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
 from ..._autograd.views import bump
+from ..._tensor.arguments import require_strided
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import require_tensor
 from ..declare.record import Op
@@ -25,7 +27,6 @@ from .losses.reduction import function, functional
 
 _ndarray = np.ndarray
 _MANY = 1 << 14  # from how many elements on a sparse product is faster than adding in place
-_HALVES = "eE"
 
 
 def rows_at(table: Any, index: Any) -> Any:
@@ -42,12 +43,12 @@ def rows_at(table: Any, index: Any) -> Any:
 
 def _summed(values: Any, index: Any, count: int) -> Any:
     """Each row of `values` added to the row that `index` names, of `count` rows."""
+    if is_narrow(values):
+        return np.astype(_summed(np.astype(values, np.float32), index, count), values.dtype)
     if type(values) is not _ndarray or type(index) is not _ndarray:
         out = own_copy(np.zeros_like(values, shape=(count, values.shape[1])), index, values)
         np.add.at(out, index, values)
         return out
-    if values.dtype.char in _HALVES:
-        return _summed(values.astype(np.float32), index, count).astype(values.dtype)
     rows, width = values.shape
     if rows * width >= _MANY and values.dtype.char in "fdFD":
         from scipy.sparse import csc_array
@@ -183,6 +184,11 @@ lookup = embedding
 
 def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows in use down to a largest norm, in place."""
+    if weight._data.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight._data.ndim}-dimensional tensor for argument "
+            "#1 'self' (while checking arguments for embedding_renorm_)"
+        )
     rows = np.unique(indices._data)
     if not rows.size:
         return
@@ -196,8 +202,8 @@ def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: flo
     )  # before anything is written
     data = weight._data
     with np.errstate(all="ignore"):
-        wide = data[rows].astype(np.float64 if data.dtype.char == "d" else np.float32)
-        norms = np.linalg.norm(wide, norm_type, axis=1)
+        wide = data[rows].astype(data.dtype if data.dtype.char in "dFD" else np.float32)
+        norms = np.linalg.norm(wide, float(norm_type), axis=1)
         large = norms > max_norm
         factors = (max_norm / (norms[large] + 1e-7)).astype(wide.dtype)
         data[rows[large]] = (wide[large] * factors[:, None]).astype(data.dtype)
@@ -250,6 +256,7 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 def one_hot(input: Any, num_classes: int = -1) -> Tensor:
     """Integers as vectors of zeros with a one in their place."""
     require_tensor("one_hot", input)
+    require_strided("one_hot", input.layout)
     index = input._data
     if index.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -265,5 +272,5 @@ def one_hot(input: Any, num_classes: int = -1) -> Tensor:
         lambda x: x < num_classes,
         lambda _: RuntimeError("Class values must be smaller than num_classes."),
     )
-    classes = np.arange(num_classes, like=index)
-    return make(np.astype(np.expand_dims(index, -1) == classes, np.int64))
+    classes = make(np.arange(num_classes, like=index))
+    return input.unsqueeze(-1).eq(classes).long()  # type: ignore[no-any-return]

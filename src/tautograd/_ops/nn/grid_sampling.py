@@ -23,11 +23,16 @@ from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
+from ..declare.signature_line import declared
+from ..declare.signatures.kinds import is_int
 from ..declare.undefined_dtypes import no_kernel
+from ..declare.wrong_argument import WrongArgument
 from .convolution.windows import Ints
 from .pooling.flat_positions import picked_rows, placed_rows
 
 _CUBIC = -0.75
+_MODES = ("bilinear", "nearest", "bicubic")  # in the order of their numbers
+_PADDINGS = ("zeros", "border", "reflection")
 Tap = tuple[Any, Any, Any, Any]  # position, whether it is inside, weight, slope of the weight
 
 
@@ -288,12 +293,12 @@ def grid_sample(
     align_corners: bool | None = None,
 ) -> Tensor:
     """The images at the points of a grid, whose coordinates run from -1 to 1."""
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in _MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
             f"but got: '{mode}'"
         )
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if padding_mode not in _PADDINGS:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
@@ -308,9 +313,21 @@ def grid_sample(
             stacklevel=warning_level(),
         )
         align_corners = False
+    return _sampled(None, input, grid, mode, padding_mode, align_corners)
+
+
+def _sampled(
+    rank: int | None, input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool
+) -> Tensor:
+    """The images at the points of a grid; `rank`, if given, is the only one that is taken."""
     require_tensor("grid_sampler", input)
     require_tensor("grid_sampler", grid, "grid", 2)
     _check(input._data, grid._data, mode)
+    if rank is not None and rank != input._data.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, but "
+            f"got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
     if input._data.dtype != grid._data.dtype:
         one, other = (LEGACY_NAMES[t.dtype] for t in (input, grid))
         raise RuntimeError(f"expected scalar type {one} but found {other}")
@@ -322,3 +339,27 @@ def grid_sample(
     parameters = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
     result: Tensor = apply(op, (input, grid), parameters)
     return result
+
+
+def _by_number(
+    rank: int | None, input: Any, grid: Any, mode: int, padding: int, align_corners: bool
+) -> Tensor:
+    """`grid_sample` as PyTorch's operators have it: modes are numbers, and all must be given."""
+    if not (is_int(mode) and is_int(padding) and isinstance(align_corners, bool)):
+        raise WrongArgument("grid_sampler(): modes are int, and align_corners is bool")
+    for word, number in (("interpolation_mode", mode), ("padding_mode", padding)):
+        if number not in (0, 1, 2):
+            raise RuntimeError(f"grid_sampler(): expected {word} to be 0, 1 or 2, but got {number}")
+    return _sampled(rank, input, grid, _MODES[mode], _PADDINGS[padding], align_corners)
+
+
+for _name, _rank in (("grid_sampler", None), ("grid_sampler_2d", 2), ("grid_sampler_3d", 3)):
+    public(method=False, out=False)(
+        declared(
+            f"{_name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+            "bool align_corners) -> Tensor",
+            _by_number,
+            _rank,
+            doc="The images at the points of a grid, with modes as numbers.",
+        )
+    )

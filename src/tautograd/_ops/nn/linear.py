@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
+from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import conj, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import MULTILINEAR, Op
@@ -110,6 +111,10 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
     require("bilinear", input1=input1, input2=input2, weight=weight)
     a, b, w = input1._data.shape, input2._data.shape, weight._data.shape
+    for shape, dim in ((a, -1), (b, -1), (w, 1), (w, 2)):
+        if not shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        wrap_dim(dim, len(shape))
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for d in range(len(a) - 1):

@@ -76,6 +76,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     rank = v.ndim
     if dim == -1:
         return v.norm(pow)
+    if not rank:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if dim == 0:
         rows = v.contiguous().view(v.shape[0], -1)
         return rows.norm(pow, 1).view(v.shape[0], *(1,) * (rank - 1))

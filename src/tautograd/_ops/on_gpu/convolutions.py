@@ -144,7 +144,7 @@ def _transpose(
         return None
     x, w = _lain(x), _lain(w)
     shape = (x.shape[0], w.shape[1] * groups, *size)
-    if not all(shape):
+    if not all(shape) or steps(size, w.shape[2:], stride, padding, dilation) != tuple(x.shape[2:]):
         return None
     images = _room(shape, x.dtype, _comes_last(x) or _comes_last(w))
     form = _Form(images, w, x, stride, padding, dilation)
@@ -162,7 +162,9 @@ def _weigh(
         return None
     x, y = _lain(x), _lain(y)
     shape = (y.shape[1], x.shape[1] // groups, *kernel)
-    if not all(shape):
+    if not all(shape) or steps(x.shape[2:], kernel, stride, padding, dilation) != tuple(
+        y.shape[2:]
+    ):
         return None
     w = _room(shape, x.dtype, _comes_last(x))
     form = _Form(x, w, y, stride, padding, dilation)

@@ -19,7 +19,7 @@ from .launch import dense
 
 _FLOAT32 = np.dtype(np.float32)
 _Q, _K, _V, _OUT, _STATS, _G, _DQ, _DK, _DV, _MASK = range(1, 11)  # numbers of a graph's tensors
-_WIDEST = 128
+_WIDEST = 256
 _LOWEST = {"e": -3e4, "E": -1e30}  # what hides a key, as a number of the dtype
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from .launch import THREADS, blocks_for, dense, fit, kernel, threads_for
+from .launch import THREADS, blocks_for, dense, fit, kernel, sums_dtype, threads_for
 from .specialise import forward_of, rule_of
 
 _MOST_ROWS = 1 << 14
@@ -73,17 +73,19 @@ NLL_ROWS = kernel(
 # pass; only the logarithm of that sum is kept.
 ROW_LOSSES = kernel(
     "row_losses",
-    r"""(const T* x, const Int* target, T* sums, T* losses, Int classes, Int ignored) {
+    r"""(const S* x, const Int* target, T* sums, T* losses, Int classes, Int step, Int ignored, Int wide) {
   Int t = target[blockIdx.x];
-  x += blockIdx.x * classes;
-  const int n = blockDim.x;
-  T best = x[0], total = 0, v[4];
-  for (Int i = threadIdx.x; i < classes; i += 4 * n) {
+  x += blockIdx.x * step;
+  T best = x[0], total = 0, v[16 / sizeof(S)];
+  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
     T now = best;
-    for (int k = 0; k < 4; ++k) v[k] = i + k * n < classes ? x[i + k * n] : (T)-INFINITY;
-    for (int k = 0; k < 4; ++k) now = larger(now, v[k]);
+    if (wide && i + EACH <= classes) {
+      Pack pack = *(const Pack*)(x + i);
+      for (int k = 0; k < EACH; ++k) v[k] = pack.at[k];
+    } else for (int k = 0; k < EACH; ++k) v[k] = i + k < classes ? (T)x[i + k] : (T)-INFINITY;
+    for (int k = 0; k < EACH; ++k) now = larger(now, v[k]);
     if (now != best) { total *= exp(best - now); best = now; }
-    for (int k = 0; k < 4; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
+    for (int k = 0; k < EACH; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
   }
   T most = block_max(best);
   total = block_sum(best == most ? total : total * exp(best - most));
@@ -109,15 +111,23 @@ ALL_LOSSES = kernel(
 )
 ROW_SLOPES = kernel(
     "row_slopes",
-    r"""(const T* share, const Int* target, const T* x, const T* sums, T* r, Int classes, Int ignored) {
+    r"""(const T* share, const Int* target, const S* x, const T* sums, S* r, Int classes, Int step, Int out_step,
+     Int ignored, Int wide) {
   Int t = target[blockIdx.x];
-  x += blockIdx.x * classes; r += blockIdx.x * classes;
-  const int n = blockDim.x;
-  T part = t == ignored ? (T)0 : -share[0], sum = sums[blockIdx.x], v[4];
-  for (Int i = threadIdx.x; i < classes; i += 4 * n) {
-    for (int k = 0; k < 4; ++k) if (i + k * n < classes) v[k] = x[i + k * n];
-    for (int k = 0; k < 4; ++k) if (i + k * n < classes)
-      r[i + k * n] = part == (T)0 ? (T)0 : (exp(v[k] - sum) - (i + k * n == t ? (T)1 : (T)0)) * part;
+  x += blockIdx.x * step; r += blockIdx.x * out_step;
+  T part = t == ignored ? (T)0 : -share[0], sum = sums[blockIdx.x];
+  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
+    if (wide && i + EACH <= classes) {
+      Pack pack = *(const Pack*)(x + i), found;
+      for (int k = 0; k < EACH; ++k) {
+        T v = pack.at[k];
+        found.at[k] = part == (T)0 ? (T)0 : (exp(v - sum) - (i + k == t ? (T)1 : (T)0)) * part;
+      }
+      *(Pack*)(r + i) = found;
+    } else for (Int j = i; j < classes && j < i + EACH; ++j) {
+      T v = x[j];
+      r[j] = part == (T)0 ? (T)0 : (exp(v - sum) - (j == t ? (T)1 : (T)0)) * part;
+    }
   }
 }""",
 )
@@ -183,33 +193,65 @@ def _nll_back(
     return out
 
 
+def _in_rows(x: Any) -> Any:
+    """A matrix whose elements of a row lie side by side; rows may be apart."""
+    if type(x) is CudaArray and x.ndim == 2 and x.size:
+        classes, (down, along), size = x.shape[1], x.strides, x.dtype.itemsize
+        if along == size and down >= classes * size and down % size == 0:
+            return x
+    return dense(x)
+
+
+def _are_wide(*arrays: Any) -> bool:
+    """Whether rows can be read and written sixteen bytes at once."""
+    return not any(x.ptr % 16 or x.strides[0] % 16 for x in arrays)
+
+
 def _cross_entropy(x: Any, target: Any, ignore_index: Any, reduction: str) -> Any:
-    x = dense(x)
+    x = _in_rows(x)
     rows, classes = x.shape
-    if not fit(x) or not _are_targets(target, rows):
+    if x.dtype.char not in "fdeE" or not _are_targets(target, rows):
         return None
     code, ignored = x.dtype.char, _NOTHING if ignore_index is None else ignore_index
-    sums, losses, out = new((rows,), x.dtype), new((rows,), x.dtype), new((), x.dtype)
-    threads = threads_for(classes)
-    ROW_LOSSES(code, rows, threads, x.ptr, target.ptr, sums.ptr, losses.ptr, classes, ignored)
-    ALL_LOSSES(code, 1, 1024, losses.ptr, target.ptr, out.ptr, rows, ignored, reduction == "mean")
+    kind = sums_dtype(x.dtype)
+    sums, losses, out = new((rows,), kind), new((rows,), kind), new((), kind)
+    step = x.strides[0] // x.dtype.itemsize
+    ROW_LOSSES(
+        code, rows, threads_for(classes), x.ptr, target.ptr, sums.ptr, losses.ptr, classes, step, ignored,
+        _are_wide(x),
+    )  # fmt: skip
+    ALL_LOSSES(
+        kind.char, 1, 1024, losses.ptr, target.ptr, out.ptr, rows, ignored, reduction == "mean"
+    )
     return out, sums
 
 
 def _cross_entropy_back(
-    g: Any, x: Any, target: Any, out1: Any, ignore_index: Any, reduction: str
+    g: Any, x: Any, target: Any, out1: Any, ignore_index: Any, reduction: str, *, out: Any = None
 ) -> Any:
-    x = dense(x)
+    x = _in_rows(x)
     rows, classes = x.shape
-    if not fit(x, g, out1) or out1.shape != (rows,) or not _are_targets(target, rows):
+    kind = sums_dtype(x.dtype)
+    if x.dtype.char not in "fdeE" or not fit(g, out1) or g.dtype != kind or out1.shape != (rows,):
+        return None
+    if not _are_targets(target, rows):
         return None
     code, ignored = x.dtype.char, _NOTHING if ignore_index is None else ignore_index
-    share, out = new((), x.dtype), new(x.shape, x.dtype)
-    NLL_SHARE(code, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, reduction == "mean")
+    share = new((), kind)
+    if out is None:
+        out = new(x.shape, x.dtype)
+    NLL_SHARE(kind.char, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, reduction == "mean")
+    size = x.dtype.itemsize
     ROW_SLOPES(
-        code, rows, threads_for(classes), share.ptr, target.ptr, x.ptr, out1.ptr, out.ptr, classes, ignored
+        code, rows, threads_for(classes), share.ptr, target.ptr, x.ptr, out1.ptr, out.ptr, classes,
+        x.strides[0] // size, out.strides[0] // size, ignored, _are_wide(x, out),
     )  # fmt: skip
     return out
+
+
+_cross_entropy_back.takes_out = True  # type: ignore[attr-defined]
+_cross_entropy.takes_rows = True  # type: ignore[attr-defined]
+_cross_entropy_back.takes_rows = True  # type: ignore[attr-defined]
 
 
 def _are_pair(x: Any, y: Any, reduction: str) -> bool:

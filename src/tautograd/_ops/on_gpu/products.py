@@ -9,7 +9,8 @@ import numpy as np
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.calls import QUICK
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from ..._arrays.cuda.products import quick_matmul
+from ..._arrays.cuda.gemm import Gemm
+from ..._arrays.cuda.products import affine, quick_matmul
 from .launch import THREADS, blocks_for, dense, fit, fit_any, kernel
 from .specialise import forward_of, is_half, is_recorded, rule_of, takes_half
 
@@ -92,11 +93,20 @@ def _addmm(
 
 
 def _recorded_sum(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
-    """A sum of half precision as it is recorded: the product by cuBLAS, the rest in float32."""
-    found = _product(mat1, mat2)
-    if found is None or not is_half(input) or beta != 1 or alpha != 1:
+    """A sum as it is recorded: one instruction where cuBLASLt has a call, a product and more in half precision."""
+    if beta != 1 or alpha != 1 or not is_recorded(input) or not is_recorded(mat2):
         return None
-    return np.astype(np.add(np.astype(found, _FLOAT32), np.astype(input, _FLOAT32)), mat1.dtype)
+    dtype = mat1.dtype
+    if mat2.dtype != dtype or input.dtype != dtype or not (mat1.size and mat2.size):
+        return None
+    (rows, _), (_, columns) = mat1.shape, mat2.shape
+    is_row = input.shape == (columns,) and columns > 1 and mat1.shape[1] > 1 and rows > 1
+    if is_row and (is_half(mat1) or (dtype.char == "f" and rows * columns >= Gemm.fuses_from)):
+        return mat1.tape.run(affine, (mat1, mat2, input), {})
+    if not is_half(mat1):
+        return None
+    found = np.matmul(mat1, mat2)
+    return np.astype(np.add(np.astype(found, _FLOAT32), np.astype(input, _FLOAT32)), dtype)
 
 
 def _product(x: Any, y: Any) -> Any:

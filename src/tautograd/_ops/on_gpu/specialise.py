@@ -42,7 +42,7 @@ def _first(value: Any) -> Any:
 
 def is_recorded(x: Any) -> bool:
     """Whether x is an array of a GPU's that is being recorded."""
-    return hasattr(x, "as_kernel") and hasattr(x.value, "gpu_index")
+    return hasattr(type(x), "as_kernel") and hasattr(x.value, "gpu_index")
 
 
 def is_half(x: Any) -> bool:
@@ -69,7 +69,7 @@ def _tried(name: str, fast: Any, args: Any, parameters: Any) -> Any:
     if type(first) is CudaArray:
         return fast(*args, **parameters)
     if name in PRODUCTS:
-        return fast(*args, **parameters) if is_half(first) and is_recorded(first) else None
+        return fast(*args, **parameters) if is_recorded(first) else None
     return _on_tape(fast, args, parameters) if name in WHOLE else None
 
 

@@ -264,7 +264,22 @@ def _all_edges(
     return tuple(edges), tuple(hows)
 
 
-@public()
+def _edges_out(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """Both of `out` have the input's dtype."""
+    given = args[0] if args else kwargs.get("input")
+    if isinstance(given, Tensor) and isinstance(out, (tuple, list)):
+        for what, where, each in zip(
+            ("hist", "bin_edges"), ("", " for dimension 0"), out, strict=False
+        ):
+            if isinstance(each, Tensor) and each.dtype is not given.dtype:
+                raise RuntimeError(
+                    f"torch.histogram: input tensor and {what} tensor should have the same dtype, but got "
+                    f"input {cpp_name(given.dtype)} and {what} {cpp_name(each.dtype)}{where}"
+                )
+    return args
+
+
+@public(out=_edges_out)
 def histogram(
     input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:

@@ -64,6 +64,8 @@ def _along(f: Any, step: Any, axis: int, edge_order: int) -> Any:
     def part(start: int, length: int = 1) -> Any:
         return f.narrow(axis, start % n, length)
 
+    if isinstance(step, Tensor) and not step._data.ndim:
+        step = step.item()
     if isinstance(step, Tensor):
         first, middle, last = _uneven(part, step, f, axis, edge_order)
     else:

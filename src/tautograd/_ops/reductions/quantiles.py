@@ -49,7 +49,8 @@ def _median_dim(x: Any, dim: int, keepdim: bool, skip_nan: bool) -> tuple[Any, A
 
 def _median(x: Any, skip_nan: bool) -> Any:
     if 0 in x.shape:
-        empty = math.nan if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        # What NaN becomes in whole numbers: the lowest, of which narrow ones keep the last bits.
+        empty = math.nan if x.dtype.kind in "fV" else np.iinfo(x.dtype).min * (x.dtype.itemsize > 2)
         return np.full_like(x, empty, shape=())
     return _median_dim(np.reshape(x, (-1,)), 0, False, skip_nan)[0]
 

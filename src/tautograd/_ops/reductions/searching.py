@@ -19,6 +19,7 @@ from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..declare.undefined_dtypes import no_kernel
+from ..declare.warn_once import warn_once
 from .reducing import spoken as _spoken
 
 
@@ -105,6 +106,11 @@ def searchsorted(
             "True"
         )
     boundaries, wanted = sorted_sequence._data.shape, values._data.shape
+    if len(boundaries) != 1 and not wanted:
+        raise RuntimeError(
+            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(boundaries)}) and input value's dim(0) numel(1)"
+        )
     if not boundaries:
         raise RuntimeError(
             f"{name}: boundaries tensor should have positive dimension, but got 0 dimension"
@@ -135,7 +141,18 @@ def searchsorted(
     return _searched(sorted_sequence, values, sorter, right or side == "right", out_int32)
 
 
+def _warn_of_copies(sequence: Tensor, values: Tensor, sorter: Any) -> None:
+    for what, given in (("input value", values), ("boundary", sequence), ("sorter", sorter)):
+        if given is not None and not given.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {what} tensor is non-contiguous, this will lower the performance "
+                "due to extra data copy when converting non-contiguous tensor to contiguous, please use "
+                f"contiguous {what} tensor if possible. This message will only appear once per program."
+            )
+
+
 def _searched(sequence: Tensor, values: Tensor, sorter: Any, right: bool, int32: bool) -> Any:
+    _warn_of_copies(sequence, values, sorter)
     if values._data.dtype != sequence._data.dtype:
         compute = compute_dtype((sequence, values), "common")
         sequence, values = (make(np.astype(t._data, compute)) for t in (sequence, values))

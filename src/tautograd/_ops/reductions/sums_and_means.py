@@ -218,7 +218,9 @@ def _np_mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False
 
 def _logsumexp(x: Any, dim: Any, keepdim: bool) -> Any:
     if not x.ndim:
-        return np.log(np.exp(x - x)) + x if x.dtype.kind == "c" else x + 0
+        if x.dtype.kind == "c":  # the logarithm's imaginary part is an angle
+            return np.log(np.exp(x - np.real(x))) + np.real(x)
+        return x + 0
     if count(x.shape, dim) == 0:
         return contiguous(np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim)))
     top = np.maximum.reduce(np.real(x) if x.dtype.kind == "c" else x, axis=dim, keepdims=True)

@@ -11,6 +11,7 @@ from ..._arrays.room import out_of_memory
 from ..._arrays.strided import storage_offset_of, strides_of
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
+from ..._tensor.arguments import put, require_strided
 from ..._tensor.tensor import Tensor, make
 from ..declare.dims import require_int, wrap_dim
 from ..declare.elementwise_calls import require_tensor
@@ -239,7 +240,14 @@ def _run_lengths(first: int, lengths: Any, starts: Any) -> tuple[Any, Any]:
 
 
 def _indices(
-    name: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any, requires_grad: bool
+    name: str,
+    find: Any,
+    row: Any,
+    col: Any,
+    offset: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
 ) -> Tensor:
     for what, extent in (("row", row), ("col", col)):
         if extent < 0:
@@ -247,7 +255,7 @@ def _indices(
     kind = int64 if dtype is None else as_dtype(dtype)
     if kind.name not in ("int64", "int32", "int16", "int8", "uint8"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[kind]}'")
-    found = make(np.stack(find(row, col, offset)).astype(kind.numpy))
+    found = make(put(np.stack(find(row, col, offset)).astype(kind.numpy), device))
     if requires_grad:
         found.requires_grad = True  # which integers refuse
     return found
@@ -266,7 +274,8 @@ def tril_indices(
     requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
-    return _indices("tril_indices", _lower, row, col, offset, dtype, requires_grad)
+    require_strided("tril_indices", layout)
+    return _indices("tril_indices", _lower, row, col, offset, dtype, device, requires_grad)
 
 
 @public(method=False, out=False)
@@ -282,7 +291,8 @@ def triu_indices(
     requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the upper triangle of a matrix."""
-    return _indices("triu_indices", _upper, row, col, offset, dtype, requires_grad)
+    require_strided("triu_indices", layout)
+    return _indices("triu_indices", _upper, row, col, offset, dtype, device, requires_grad)
 
 
 # --- trace and powers -----------------------------------------------------------------------------
@@ -328,6 +338,7 @@ counterpart(np.trace)(
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
     """The matrix whose columns are powers of a vector, the highest first unless `increasing`."""
     require_tensor("vander", x, "x")
+    require_strided("vander", x.layout)
     if x._data.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x._data.shape[0] if N is None else require_int(N, "vander", "N")

@@ -33,6 +33,9 @@ _TWINS = {
 }
 
 
+_COMPRESSED = {"torch.sparse_csr": "SparseCsr", "torch.sparse_csc": "SparseCsc"}
+
+
 def become(self: Tensor, op: Op, parameters: dict[str, Any]) -> Tensor:
     """Turn a tensor into a view of itself."""
     check_writable(self)
@@ -64,6 +67,11 @@ def t_(self: Tensor) -> Tensor:
 def transpose_(self: Tensor, dim0: Any, dim1: Any) -> Tensor:
     """Exchange two dimensions of this tensor."""
     ndim = self._data.ndim
+    layout = str(self.layout)
+    if layout in _COMPRESSED:  # which would become one of another layout
+        raise RuntimeError(
+            f"torch.transpose_: in-place transposition is not supported for {_COMPRESSED[layout]} layout"
+        )
     dims = {"dim0": wrap_dim(dim0, ndim, "transpose_"), "dim1": wrap_dim(dim1, ndim, "transpose_")}
     return become(self, transpose_op, dims)
 

@@ -14,7 +14,7 @@ from ..._autograd.apply import apply
 from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
-from ..declare.promotion import plain_number
+from ..declare.promotion import plain_number, require_fit
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -205,16 +205,6 @@ def _mirrored(mode: str, input: Tensor, pad: Ints) -> Tensor:
     return result
 
 
-def _check_fits(value: Any, dtype: Any) -> None:
-    """A number that integers of this dtype cannot be is refused."""
-    if dtype.kind not in "iu":
-        return
-    limits = np.iinfo(dtype)
-    if not limits.min <= value <= limits.max:
-        kind = "int" if dtype == np.int32 else f"{dtype}_t"
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-
-
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """The tensor made longer at both ends of its last dimensions, the last pair of `pad` first."""
@@ -234,7 +224,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
         )
     if mode == "constant":
         value = 0 if value is None else plain_number(value)
-        _check_fits(value, input._data.dtype)
+        require_fit((input,), float(value))
         if type(value) is int and (input.is_floating_point() or input.is_complex()):
             value = float(value)
         return constant_pad_nd(input, pad, value)

@@ -9,7 +9,9 @@ import numpy as np
 from ..._arrays.formats import contiguous_format, order_of, preserve_format, strides_in_order
 from ..._arrays.strided import contiguous_strides, storage_of, storage_offset_of, strided
 from ..._autograd.effects import put_off_no_longer
+from ..._autograd.modes import modes
 from ..._autograd.views import bump, check_writable
+from ..._tensor.arguments import require_strided
 from ..._tensor.storages import check_kind
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
@@ -20,7 +22,7 @@ from .strided_views import check_storage
 
 
 def _refuse_history(self: Tensor, what: str) -> None:
-    if self.requires_grad:
+    if self.requires_grad and not (self._is_inference and modes.inference):
         raise RuntimeError(what)
 
 
@@ -29,6 +31,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None, **given: Any) -
     """Give this tensor another size; elements stay in memory order, new ones are not set."""
     put_off_no_longer("`resize_`")
     shape = ints("resize_", "size", size, given)
+    require_strided("resize_", self.layout)
     _refuse_history(self, "cannot resize variables that require grad")
     if any(extent < 0 for extent in shape):
         raise RuntimeError("numel: integer multiplication overflow")

@@ -100,6 +100,11 @@ slice_scatter_op = _scatter_of(
 
 def _replace(op: Op, input: Tensor, src: Any, parameters: dict[str, Any], part: Op) -> Tensor:
     require_tensor(op.name, src, "src", 2)
+    if src.device != input.device:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{input.device} and {src.device}!"
+        )
     same_size(src, part.forward(input._data, **parameters).shape)
     result: Tensor = apply(op, (input, src), parameters)
     return result
@@ -141,6 +146,8 @@ def slice_scatter(
     """A copy of `input` with a slice of a dimension replaced by `src`."""
     require_tensor("slice_scatter", input)
     dim = wrap_dim(dim, input._data.ndim)
+    if not input._data.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     first, last, step = slice(start, end, step).indices(input._data.shape[dim])

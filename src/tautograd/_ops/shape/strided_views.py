@@ -21,6 +21,7 @@ from ..._arrays.strided import (
     strides_of,
     with_steps_of,
 )
+from ..._arrays.sums import add_at
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
 from ..declare.dims import require_int
@@ -83,7 +84,7 @@ def _embed(
     shown = _shown(shape, strides, start, size, stride, storage_offset)
     count = int(np.prod(shape, dtype=np.int64))
     out = np.zeros_like(x, shape=(count + 1,))  # one more, for those that show nothing of the input
-    np.add.at(out, shown, np.reshape(x, (-1,)))
+    add_at(out, shown, np.reshape(x, (-1,)))
     out = np.reshape(out[:count], shape)
     shared = _sharing(shape, strides)
     if shared is None:
@@ -91,7 +92,7 @@ def _embed(
     # Elements at one place are one and the same: each gets its share of the total.
     places = _places(shape, strides, 0)
     total = np.zeros_like(x, shape=(int(places.max()) + 1,))
-    np.add.at(total, places, np.reshape(out, (-1,)))
+    add_at(total, places, np.reshape(out, (-1,)))
     return np.reshape(np.take(total, places), shape) / shared
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..._arrays.formats import contiguous_format
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
-from ..declare.public import FUNCTIONS, METHODS, public
+from ..declare.public import FUNCTIONS, public
 
 _OF_METHODS = {
     "as_strided": "size stride storage_offset",
@@ -43,7 +43,7 @@ def _declare(name: str, names: str) -> None:
         if unknown:
             raise TypeError(f"{name}_copy() got an unexpected keyword argument '{unknown.pop()}'")
         kwargs.pop("implicit", None)
-        return _own(METHODS[name](input, *args, **kwargs))
+        return _own(getattr(Tensor, name)(input, *args, **kwargs))
 
     call.__name__ = call.__qualname__ = f"{name}_copy"
     call.__doc__ = f"`{name}` as a copy."

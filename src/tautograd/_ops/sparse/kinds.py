@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.devices import is_meta
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.formats import sparse_coo, sparse_csc, sparse_csr, strided
 from ..._arrays.sparse.base import SparseArray
@@ -45,7 +46,7 @@ def _instead(name: str, sparse: Any) -> None:
 
     @functools.wraps(dense)
     def method(self: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(self._data, SparseArray):
+        if isinstance(getattr(self, "_data", None), SparseArray):
             return sparse(self, *args, **options)
         return dense(self, *args, **options)
 
@@ -133,6 +134,8 @@ def text_of(tensor: Tensor) -> str:
     separator = ",\n" + " " * indent
     text = prefix + separator.join(texts)
     suffixes = [f"size={tuple(tensor.shape)}", f"nnz={data.nnz}"]
+    if is_meta(data.values):  # how many elements are held is not said there
+        suffixes = ["device='meta'", suffixes[0]]
     if str(tensor.dtype) != str(printing.default_dtype()) and _says_dtype(tensor):
         suffixes.append(f"dtype={tensor.dtype}")
     suffixes.append(f"layout={tensor.layout}")
@@ -141,9 +144,7 @@ def text_of(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{name}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    if isinstance(data, CooArray):
-        text += separator + suffixes.pop(0)
-    return printing._with_suffixes(text, suffixes, indent)
+    return printing._with_suffixes(text, suffixes, indent, isinstance(data, CooArray))
 
 
 def _says_dtype(tensor: Tensor) -> bool:
@@ -155,6 +156,8 @@ def _says_dtype(tensor: Tensor) -> bool:
 def _part(name: str, array: Any, indent: int) -> str:
     """`name=tensor(…)`, with the element type left to the whole tensor."""
     start = f"{name}=tensor("
+    if is_meta(array):
+        return f"{start}..., size={tuple(array.shape)})"
     size = f", size={tuple(array.shape)}" if not array.size else ""
     brackets = printing.format_values(make(array)._data, indent + len(start))
     return f"{start}{brackets}{size})"

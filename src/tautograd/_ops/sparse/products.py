@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,9 +12,22 @@ from ..._arrays.sparse.coo import CooArray, from_dense
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor, make
 from ..declare.dims import wrap_dim
-from ..declare.guarding import by_signature
+from ..declare.guarding import by_signature, guarded
 from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
 from .records import addmm_op, log_softmax_op, mm_op, softmax_op, sum_all_op, sum_op
+
+Declared = TypeVar("Declared", bound=Callable[..., Any])
+
+
+def _named(name: str) -> Callable[[Declared], Declared]:
+    """A function that PyTorch binds under this name (a decorator)."""
+    return lambda fn: guarded(fn, name)  # type: ignore[return-value]
+
+
+def _require_coo(name: str, *tensors: Tensor) -> None:
+    for one in tensors:
+        if not isinstance(one._data, CooArray):
+            raise RuntimeError(f"{name}: expected a sparse COO tensor, but got layout {one.layout}")
 
 
 def _check_matrices(name: str, x: Tensor, y: Tensor) -> None:
@@ -31,6 +45,7 @@ def _check_matrices(name: str, x: Tensor, y: Tensor) -> None:
         )
 
 
+@_named("_sparse_mm")
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices of which one is sparse; the gradient of a sparse one is sparse.
 
@@ -63,12 +78,16 @@ def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     return start.scatter_reduce(0, index, products, reduce, include_self=False)  # type: ignore[no-any-return]
 
 
+@_named("_sparse_addmm")
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * mat + alpha * (mat1 @ mat2)` with a sparse `mat1`, whose gradient is sparse."""
     _check_matrices("addmm", mat1, mat2)
+    if mat1._data.dtype.kind in "iu":  # PyTorch reads both in the matrices' dtype
+        beta, alpha = int(beta), int(alpha)
     return apply(addmm_op, (mat, mat1, mat2), {"beta": beta, "alpha": alpha})  # type: ignore[no-any-return]
 
 
+@_named("_sparse_sum")
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of what is held, or sums over dimensions; sparse while a sparse dimension is left."""
     if not is_sparse(input._data):
@@ -76,17 +95,22 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if dtype is not None:
         input = input.to(dtype)
     if dim is None or dim == ():
-        return apply(sum_all_op, (input,))  # type: ignore[no-any-return]
+        total: Tensor = apply(sum_all_op, (input,))
+        return total if dtype is None else total.to(dtype)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     wrapped = tuple(sorted({wrap_dim(d, input._data.ndim) for d in dims}))
+    if len(wrapped) == input._data.ndim and dtype is None:
+        return apply(sum_all_op, (input,))  # type: ignore[no-any-return]
     return apply(sum_op, (input,), {"dim": wrapped})  # type: ignore[no-any-return]
 
 
+@_named("_sparse_softmax")
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Softmax over what is held: a place that is not counts as minus infinity."""
     return _softmax(softmax_op, input, dim, dtype, False)
 
 
+@_named("_sparse_log_softmax")
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`."""
     return _softmax(log_softmax_op, input, dim, dtype, True)
@@ -109,6 +133,7 @@ def _softmax(op: Any, input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
 @by_signature
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse tensor."""
+    _require_coo("smm", input)
     _check_matrices("smm", input, mat2)
     found = from_dense(as_dense(input._data @ mat2._data), 2)
     return make(_whole_rows(input, found))
@@ -126,6 +151,7 @@ def _whole_rows(input: Tensor, found: CooArray) -> CooArray:
 @by_signature
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as the rows that hold anything."""
+    _require_coo("hspmm", mat1)
     _check_matrices("hspmm", mat1, mat2)
     rows = np.unique(mat1._data.indices[0])
     full = as_dense(mat1._data @ mat2._data)
@@ -135,6 +161,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 @by_signature
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """A sparse matrix plus the product of a sparse and a dense one, sparse."""
+    _require_coo("sspaddmm", input, mat1)
     _check_matrices("sspaddmm", mat1, mat2)
     added = smm(mat1, mat2)._data
     own = input._data.of_values(input._data.values * beta)

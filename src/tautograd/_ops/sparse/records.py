@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays.sparse.base import as_dense, is_sparse
 from ..._arrays.sparse.compressed import CompressedArray, compressed
-from ..._arrays.sparse.coo import CooArray, from_dense, masked
+from ..._arrays.sparse.coo import CooArray, at_places, from_dense, masked
 from ..._arrays.sparse.functions import product, summed
 from ..declare.record import Op
 
@@ -33,7 +33,7 @@ def _taken(g: Any, indices: Any) -> Any:
     if is_sparse(g):
         mask = CooArray(indices, np.zeros(indices.shape[1]), g.shape)
         return masked(_coo(g), mask).values
-    return g[tuple(indices)]
+    return at_places(g, indices)
 
 
 from_values_op = Op(
@@ -42,6 +42,23 @@ from_values_op = Op(
     ("values",),
     vjp={"values": lambda g, indices: _taken(g, indices)},
     node="SparseCooTensorWithDimsAndTensorsBackward0",
+    opmath=False,
+    internal=True,
+)
+
+
+def _places(kind: str, starts: Any, others: Any) -> Any:
+    """Rows and columns of the elements of a compressed matrix, in the order that they are held in."""
+    own = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.stack([own, others] if kind == "csr" else [others, own])
+
+
+from_compressed_op = Op(
+    "sparse_compressed_tensor",
+    lambda values, kind, starts, others, size: CompressedArray(kind, starts, others, values, size),
+    ("values",),
+    vjp={"values": lambda g, kind, starts, others: _taken(g, _places(kind, starts, others))},
+    node="SparseCompressedTensorBackward0",
     opmath=False,
     internal=True,
 )

@@ -141,7 +141,9 @@ def _real_n(name: str, input: Tensor, s: Any, dim: Any, norm: Any, forward: bool
     if not forward and input.is_complex():
         kind = LEGACY_NAMES[input.dtype]
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
-    require_real(name, input)
+    if input.is_complex():
+        kind = LEGACY_NAMES[input.dtype]
+        raise RuntimeError(f"rfftn expects a real-valued input tensor, but got {kind}")
     input = promoted(input)
     sizes, dims = sizes_and_dims(input, s, dim)
     if not dims:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from ..locate.leaving import nodes_behind
 from ..subject.engines import as_numpy
-from .comparing import Difference, Spread, difference
+from .comparing import Difference, Spread, difference, plainly_the_same
 from .layouts import expanded, strided, transposed, with_offset
 from .problem import Problem, Rows
 
+ONES = "all ones"
 _TINY, _HUGE = (1e-11, 1e-30), (1e7, 1e20)
+_PARTS = 4  # outputs that are tried alone
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,16 @@ class Sent:
 class Incoming:
     """All kinds of incoming gradients for a recorded problem."""
 
-    def __init__(self, problem: Problem, leaves: Sequence[Any], outputs: Sequence[Any], seed: int):
+    def __init__(
+        self,
+        problem: Problem,
+        leaves: Sequence[Any],
+        outputs: Sequence[Any],
+        seed: int,
+        of_ones: Rows | None = None,
+    ) -> None:
         self.problem, self.leaves, self.outputs = problem, leaves, outputs
+        self._of_ones = of_ones  # what ones give, where that is known
         self.random = np.random.default_rng(seed)
         self.any = [self._uniform(out) for out in outputs]  # c: of both signs, nothing special
         before = [as_numpy(t).copy() for t in self.any]
@@ -47,6 +58,15 @@ class Incoming:
         )
         if not self.left_alone:
             self.any = [self._tensor(b, out) for b, out in zip(before, outputs, strict=True)]
+
+    @cached_property
+    def _faintest(self) -> float:
+        """Gradients that vanish are what is left of terms as large as the outputs over the inputs, rounded."""
+        largest, least = (
+            [np.abs(as_numpy(t)[np.isfinite(as_numpy(t))]).max(initial=0.0) for t in tensors]
+            for tensors in (self.outputs, self.leaves)
+        )
+        return float(64 * self.problem.epsilon * max(largest) / max(1.0, min(least, default=1.0)))
 
     def pulled(self, arriving: Sequence[Any], **options: Any) -> Rows:
         return self.problem.pulled(self.leaves, self.outputs, arriving, **options)
@@ -59,10 +79,10 @@ class Incoming:
         ones = [self._filled(out, 1.0) for out in outputs]
         if len(outputs) == 1 and outputs[0].numel() == 1 and not c[0].is_complex():
             number = float(c[0])
-            yield Sent("all ones", ones, 1.0 / number)
+            yield Sent(ONES, ones, 1.0 / number)
             yield Sent("negative", [-t for t in ones], -1.0 / number)
         else:
-            yield Sent("all ones", ones)
+            yield Sent(ONES, ones)
         if all(out.numel() <= 1 for out in outputs):  # one number lies the same in all ways
             yield Sent(f"very small ({_TINY[-1]:g})", [t * _TINY[-1] for t in c], _TINY[-1])
             yield Sent(f"very large ({_HUGE[-1]:g})", [t * _HUGE[-1] for t in c], _HUGE[-1])
@@ -100,15 +120,23 @@ class Incoming:
             yield sent.kind, _or_refused(sent.kind, partial(self._judged, sent, spread))
         recorded = "one that requires grad (create_graph=True)"
         yield recorded, _or_refused(recorded, lambda: self._as_recorded(recorded, spread))
+        for number in self._parts():
+            if stop():
+                return
+            kind = f"none at all, but for output {number}"
+            yield kind, _or_refused(kind, partial(self._of_one_output, number, kind, spread))
         shared = "shared with another node"
         yield shared, _or_refused(shared, self._left_alone)
 
     def _judged(self, sent: Sent, spread: Spread) -> Difference | None:
-        found = self.pulled(sent.arriving)
+        known = self._of_ones if sent.kind == ONES else None
+        found = known or self.pulled(sent.arriving)
         if sent.scale is not None:
             with np.errstate(all="ignore"):
                 expected: Rows = [None if row is None else sent.scale * row for row in self.plain]
             reach: Rows = expected
+            if plainly_the_same(self.problem, found, expected, reach):
+                return None
         else:
             expected, reach = self._by_sums(sent.arriving)
         least = 0.0
@@ -116,12 +144,34 @@ class Incoming:
             info = self.problem.engine.finfo(self.outputs[0].dtype)
             least = 1e6 * float(info.tiny)  # what underflows on the way is nobody's mistake
             expected = [_within(row, float(info.max)) for row in expected]
+            if not _as_finite(found, expected) and self._overflows(abs(sent.scale), info):
+                return None
         scale = abs(sent.scale) if sent.scale else 1.0
+        least += scale * self._faintest
 
         def moved() -> Rows:
             return [None if row is None else scale * row for row in spread()]
 
         return difference(self.problem, sent.kind, found, expected, reach, moved, least)
+
+    def _overflows(self, scale: float, info: Any) -> bool:
+        """Whether a gradient on the way is so large that this many times as much is beyond the dtype."""
+        sizes = [0.0]
+
+        def note(grad_inputs: Any, grad_outputs: Any) -> None:
+            sizes.extend(
+                float(gradient.detach().abs().max())
+                for gradient in (*grad_inputs, *grad_outputs)
+                if gradient is not None and gradient.numel()
+            )
+
+        handles = [node.register_hook(note) for node in nodes_behind(self.outputs)]
+        try:
+            self.pulled(self.any)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return max(sizes) > float(info.max) / scale
 
     def _by_sums(self, arriving: Sequence[Any]) -> tuple[Rows, Rows]:
         """What a gradient u must give: that of u + c less that of c."""
@@ -144,6 +194,18 @@ class Incoming:
                 return None
             raise
         return difference(self.problem, kind, found, self.plain, self.plain, spread)
+
+    def _parts(self) -> list[int]:
+        """The outputs that may be used alone, so that no gradient at all arrives at the others."""
+        live = [i for i, out in enumerate(self.outputs) if out.requires_grad]
+        return live[:_PARTS] if len(live) > 1 else []
+
+    def _of_one_output(self, number: int, kind: str, spread: Spread) -> Difference | None:
+        """The gradient of one output, where the others get none and where they get zeros."""
+        alone = [c if i == number else None for i, c in enumerate(self.any)]
+        zeros = [c if i == number else c * 0 for i, c in enumerate(self.any)]
+        expected = self.pulled(zeros)
+        return difference(self.problem, kind, self.pulled(alone), expected, self.plain, spread)
 
     def _left_alone(self) -> Difference | None:
         """Whether a gradient that another may hold too was changed."""
@@ -203,6 +265,14 @@ def _only_one(size: int) -> Any:
 
 def _late(size: int) -> Any:
     return (np.arange(size) >= (size + 1) // 2).astype(float)
+
+
+def _as_finite(found: Rows, expected: Rows) -> bool:
+    """Whether numbers are finite wherever they should be."""
+    return all(
+        one is None or other is None or bool(np.all(np.isfinite(one) | ~np.isfinite(other)))
+        for one, other in zip(found, expected, strict=True)
+    )
 
 
 def _within(row: Any, largest: float) -> Any:

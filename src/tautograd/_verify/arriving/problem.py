@@ -17,6 +17,7 @@ from ..._stand_ins.silence import without_warnings
 from ..locate.isolated_call import Isolated
 from ..subject.engines import as_numpy
 from ..subject.subject import Subject
+from ..subject.time_limit import in_time
 
 Rows = list[Any]
 """The gradient of each leaf, as an array of its shape."""
@@ -64,21 +65,27 @@ class Problem:
     def pulled(
         self, leaves: Sequence[Any], outputs: Sequence[Any], arriving: Sequence[Any], **options: Any
     ) -> Rows:
-        """The gradient of each leaf that wants one, as arrays; zeros where none came."""
-        live = [i for i, out in enumerate(outputs) if out.requires_grad]
+        """The gradient of each leaf that wants one, as arrays; zeros where none came.
+
+        Where nothing arrives (`None`) the output counts as one that nobody uses.
+        """
+        live = [i for i, out in enumerate(outputs) if out.requires_grad and arriving[i] is not None]
         asked = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]
         rows: Rows = [None] * len(leaves)
         if not live or not asked:
             return rows
         with without_warnings, self.precision():
-            found = self.engine.autograd.grad(
-                [outputs[i] for i in live],
-                [leaves[i] for i in asked],
-                [arriving[i] for i in live],
-                allow_unused=True,
-                retain_graph=True,
-                **options,
-            )
+            found = in_time(
+                "backward", 2.0 if self.epsilon < 1e-12 else 1.0,
+                lambda: self.engine.autograd.grad(
+                    [outputs[i] for i in live],
+                    [leaves[i] for i in asked],
+                    [arriving[i] for i in live],
+                    allow_unused=True,
+                    retain_graph=True,
+                    **options,
+                ),
+            )  # fmt: skip
         for i, gradient in zip(asked, found, strict=True):
             shape = tuple(leaves[i].shape)
             rows[i] = np.zeros(shape) if gradient is None else as_numpy(gradient)

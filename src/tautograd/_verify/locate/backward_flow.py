@@ -1,7 +1,8 @@
 """What flows through each call in a backward of the whole program: what arrives, and what it gives.
 
 Nodes are watched by hooks. A call is the nodes between its outputs and its inputs; the gradients they
-hand over the edges to its inputs are the call's contributions, and nobody else's.
+hand over the edges to its inputs are the call's contributions, and nobody else's: where a gradient is
+differentiated itself, other nodes lead into the inside of a call, and what it gives cannot be told from what they do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..subject.engines import as_reals, reals_in
+from .leaving import nodes_behind
 from .tape import Call
 
 _MOST_NODES = 200  # in one call
@@ -20,11 +22,14 @@ _MOST_NODES = 200  # in one call
 class Arrivals:
     """The gradients of one backward, by call."""
 
-    def __init__(self, calls: Iterable[Call]) -> None:
+    def __init__(self, calls: Iterable[Call], results: Iterable[Any]) -> None:
         self.arrived: dict[int, dict[int, Any]] = {}  # of a call by its id: by number of the output
         self.given: dict[int, dict[int, Any]] = {}  # by number of the input
         self._handles: list[Any] = []
         self._kept: list[Any] = []  # nodes, so that their ids stay theirs
+        behind = list(nodes_behind(results))
+        self._kept += behind
+        self._leading = _leading_to(behind)
         known: set[int] = set()
         for call in calls:
             self._watch(call, known)
@@ -73,6 +78,8 @@ class Arrivals:
                 elif leaf is None and id(following) not in known:
                     pending.append(following)
         self._kept += seen.values()
+        if any(self._leading.get(inner, set()) - seen.keys() for inner in seen.keys() - starts):
+            return
         reached = {i for _, _, i in edges}
         given: dict[int, Any] = dict.fromkeys(reached)
         arrived: dict[int, Any] = {}
@@ -143,5 +150,17 @@ class Arrivals:
             if gradient is not None and tuple(gradient.shape) != tuple(tensor.shape):
                 parts.append(np.full(size, unknown))
             else:
-                parts.append(np.zeros(size) if gradient is None else as_reals(gradient))
+                # An engine computes nothing for what nobody asked for; a custom rule that gives none means zero.
+                nothing = np.full(size, 0.0 if call.custom else unknown)
+                parts.append(nothing if gradient is None else as_reals(gradient))
         return np.concatenate(parts) if parts else None
+
+
+def _leading_to(nodes: list[Any]) -> dict[int, set[int]]:
+    """For each of these nodes, by its id, those that hand gradients to it."""
+    leading: dict[int, set[int]] = {}
+    for node in nodes:
+        for following, _ in node.next_functions:
+            if following is not None:
+                leading.setdefault(id(following), set()).add(id(node))
+    return leading

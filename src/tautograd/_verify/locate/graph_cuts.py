@@ -17,6 +17,7 @@ import numpy as np
 
 from ..numerics.differences import directional
 from ..numerics.noise import noise_level, scale_of
+from ..numerics.signs import uneven_signs
 from ..numerics.tolerance import agrees
 from ..report.findings import Cut
 from .leaving import WITHOUT_SLOPE
@@ -99,7 +100,7 @@ class _Search:
     def direction(self, name: str) -> Any:
         if name not in self._directions:
             size = scale_of(self.rerun.start[name])
-            self._directions[name] = self.random.choice([-1.0, 1.0], size.size) * size
+            self._directions[name] = uneven_signs(self.random, size.size) * size
         return self._directions[name]
 
     def claimed(self, name: str) -> float:

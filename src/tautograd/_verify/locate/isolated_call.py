@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.silence import without_warnings
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..subject.engines import as_reals, as_tensors, reals_in
 from ..subject.intent import moved
+from ..subject.time_limit import in_time
 from .tape import Call, Slot
 
 _WIDE = {
@@ -130,7 +131,8 @@ class Isolated:
         lower = None if self.double else self.call.autocast
         casting = nullcontext() if lower is None else self.engine.autocast("cpu", dtype=lower)
         with without_warnings, casting:
-            result = self.call.function(*args, **kwargs)
+            kind = f"call of {self.call.name}"
+            result = in_time(kind, 1.0, lambda: self.call.function(*args, **kwargs))
         given = {id(v) for v in values}
         found = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.engine.Tensor)}
         found = {key: v for key, v in found.items() if key not in given}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 LEAVING = {
@@ -64,3 +65,16 @@ def same_edge(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return one is other
     return one[0] is other[0] and bool(one[1] == other[1])
+
+
+def nodes_behind(tensors: Iterable[Any]) -> Iterator[Any]:
+    """The nodes that these were recorded by, each once."""
+    found = [t.grad_fn for t in tensors if t.requires_grad]
+    known = set()
+    while found:
+        node = found.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        yield node
+        found += [following for following, _ in node.next_functions]

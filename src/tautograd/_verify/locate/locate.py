@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.silence import without_warnings
+from ..._trees.nests import WITH_DATACLASSES as NESTS
+from ..numerics.signs import uneven_signs
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
+from ..subject.agreed import by_agreement
 from ..subject.engines import tensors_of
 from ..subject.intent import Intent, word_at
 from .backward_flow import Arrivals
@@ -27,7 +30,7 @@ from .in_context import changed_since, infinite, lower_precision, not_a_number
 from .isolated_call import Backward, Isolated
 from .leaving import ABOUT_GRAPH
 from .reasons import reason
-from .tape import MODULE_HOOK, Call, Tape
+from .tape import MODULE_HOOK, Call, Slot, Tape
 from .trace import trace
 
 _BY_CONVENTION = frozenset(
@@ -98,6 +101,16 @@ def _state_meant(calls: Sequence[Call], intent: Intent | None) -> None:
     for call in calls if intent is not None else ():
         if call.custom:
             call.meant = intent.functions.get(call.function.__self__)  # type: ignore[union-attr,attr-defined]
+        elif (agreed := by_agreement(call.function, *_given(call))) is not None:
+            call.meant = agreed[1]
+
+
+def _given(call: Call) -> tuple[Any, Any]:
+    """The arguments of a call, with the tensors as they were."""
+    given = NESTS.mapped(
+        (call.args, call.kwargs), lambda v: call.copies[v.number] if isinstance(v, Slot) else v
+    )
+    return given[0], given[1]
 
 
 def _is_meant(cut: Cut) -> bool:
@@ -131,7 +144,7 @@ class _Search:
         ]
         if cotangents is None:
             random = np.random.default_rng(seed)
-            cotangents = [_signs(engine, random, out) for out in self.outputs]
+            cotangents = [_uneven(engine, random, out) for out in self.outputs]
         self.cotangents = list(cotangents)
         if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
             self.order = 2  # the program differentiates twice by itself
@@ -149,7 +162,7 @@ class _Search:
         gradients: dict[str, Any] = dict.fromkeys(self.leaves)
         if not pairs:
             return gradients
-        self.arrivals = Arrivals(tape.calls)
+        self.arrivals = Arrivals(tape.calls, self.outputs)
         names = [name for name, leaf in self.leaves.items() if leaf.requires_grad]
         outputs, starts = [out for out, _ in pairs], [g for _, g in pairs]
         leaves = [self.leaves[name] for name in names]
@@ -346,6 +359,6 @@ def _records(call: Call) -> bool:
     return bool(call.kwargs.get("create_graph", False)) if isinstance(call.kwargs, dict) else False
 
 
-def _signs(engine: Any, random: Any, like: Any) -> Any:
-    made = engine.from_numpy(random.choice([-1.0, 1.0], tuple(like.shape)))
+def _uneven(engine: Any, random: Any, like: Any) -> Any:
+    made = engine.from_numpy(np.asarray(uneven_signs(random, tuple(like.shape))))
     return made.to(dtype=like.dtype, device=like.device)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..numerics.differences import directional
 from ..subject.engines import as_numpy
 from .isolated_call import Isolated

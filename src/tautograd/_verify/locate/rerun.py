@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.function_mode import FunctionMode
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..subject.engines import as_numpy, as_reals, tensors_of
 from .leaving import ABOUT_GRAPH, CUTTING, LEAVING
 from .tape import Call
@@ -32,12 +32,17 @@ def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
         elif call.name == "detach_":
             yield CUTTING[call.name], call
         elif call.name in ABOUT_GRAPH:
-            continue
+            if call.name == "grad" and call.outputs and not any(map(_has_history, call.nodes)):
+                yield "grad() without create_graph", call
         elif call.outputs:
-            recorded = [e is not None and hasattr(e[0], "next_functions") for e in call.nodes]
+            recorded = [_has_history(edge) for edge in call.nodes]
             how = CUTTING.get(call.name, "" if call.grad else "no_grad")
             if not any(recorded) or (how and not all(recorded)) or (call.changed and not call.grad):
                 yield how or call.name, call
+
+
+def _has_history(edge: Any) -> bool:
+    return edge is not None and hasattr(edge[0], "next_functions")
 
 
 def floats_of(value: Any) -> Any:

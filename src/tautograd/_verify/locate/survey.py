@@ -7,15 +7,19 @@ where precision is lost, and whether any gradient is stated to be meant otherwis
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..._stand_ins.function_mode import FunctionMode
 from ..._user_code.stack import own_site
+from ..subject.agreed import by_agreement
+from ..subject.engines import as_reals
 from ..subject.intent import Meant, during, word_at
 from ..subject.lost_precision import Loss, PrecisionWatch
 from ..subject.subject import Subject
+from .leaving import nodes_behind
 from .suspects import runnable
 from .tape import Call
 from .trace import custom_calls
@@ -27,7 +31,8 @@ class Survey:
 
     calls: list[Call]  # of custom Functions
     losses: list[Loss]  # of precision, the coarsest first
-    states_intent: bool  # by a comment on a line, or by a decorated function
+    states_intent: bool  # by a comment on a line, a decorated function, or the engine's own word
+    values: Any  # of the result, as one row
 
 
 class _Notes:
@@ -43,7 +48,7 @@ class _Notes:
 def survey(subject: Subject) -> Survey:
     """Run a computation once, and see what it is made of."""
     engine = subject.engine
-    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
+    tensors = [t.detach().requires_grad_() for t in subject.own_tensors()]
     notes = _Notes()
     boundary = sys._getframe()
     watch = PrecisionWatch(engine, subject.epsilon, boundary)
@@ -53,29 +58,19 @@ def survey(subject: Subject) -> Survey:
         frame = sys._getframe(1)
         watch.look(result, frame)
         if not notes.met:
+            notes.met = by_agreement(function, args, kwargs) is not None
+        if not notes.met:
             site = own_site(frame, boundary)
             notes.met = site is not None and bool(word_at(site.file, site.line))
         return result
 
     with engine.enable_grad(), during(notes), FunctionMode(engine, see):
-        result = subject.call(tensors)
+        outputs = [t for _, t in subject.named_outputs(subject.call(tensors))]
+    values = np.concatenate([as_reals(t) for t in outputs])
     calls: list[Call] = []
-    if any(map(_may_be_custom, nodes_behind(t for _, t in subject.named_outputs(result)))):
+    if any(map(_may_be_custom, nodes_behind(outputs))):
         calls = custom_calls(engine, runnable(subject)[0])
-    return Survey(calls, watch.losses, notes.met)
-
-
-def nodes_behind(tensors: Iterable[Any]) -> Iterator[Any]:
-    """The nodes that these were recorded by, each once."""
-    found = [t.grad_fn for t in tensors if t.requires_grad]
-    known = set()
-    while found:
-        node = found.pop()
-        if node is None or node in known:
-            continue
-        known.add(node)
-        yield node
-        found += [following for following, _ in node.next_functions]
+    return Survey(calls, watch.losses, notes.met, values)
 
 
 def _may_be_custom(node: Any) -> bool:

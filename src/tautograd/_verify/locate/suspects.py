@@ -6,21 +6,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..references.fast_mode import usual_sizes
 from ..references.first_order import Outcome
 from ..references.forward_rules import wrong_forward_rules
-from ..report.findings import in_a_line
+from ..report.findings import Kink, Suspect, in_a_line
 from ..report.report import Report
 from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .locate import locate
 
+_BESIDE, _AT_ONCE = 6, 1e-12  # points beside the kink, and how far of a number's usual size
+
 
 def explain(
-    report: Report, subject: Subject, outcome: Outcome | None, cotangent: Any = None
+    report: Report,
+    subject: Subject,
+    outcome: Outcome | None,
+    cotangent: Any = None,
+    at_kinks: bool = False,
 ) -> None:
     """Go through the recorded operations; put suspects, cuts and kinks into the report.
 
-    `cotangent` is what to send through backward, where it matters what.
+    `cotangent` is what to send through backward, where it matters what. `at_kinks` says that the
+    gradient is wrong at a kink, so that what is at one is to blame.
     """
     run, leaves = runnable(subject)
     try:
@@ -48,8 +58,17 @@ def explain(
         for check in report.checks:
             if check.verdict == "wrong":
                 check.verdict = "kinks"
+    elif found.kinks and (outcome is not None or at_kinks):
+        report.suspects += _at_kinks(found.kinks)
     else:
         report.notes.append("Every recorded operation's own rule agrees with differences.")
+
+
+def _at_kinks(kinks: list[Kink]) -> list[Suspect]:
+    """The operations that are at a kink, each once."""
+    sites = {(kink.where.partition(":")[0], kink.site): kink for kink in kinks}
+    note = "at its kink, or beside it, it takes a gradient that the function has nowhere near"
+    return [Suspect(name, site=site, note=note) for name, site in sites]
 
 
 def tell_infinities(report: Report, subject: Subject) -> None:
@@ -84,7 +103,7 @@ def runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
     """The computation without arguments, and the leaves it starts from."""
     if isinstance(subject, Projected):
         subject = subject.inner
-    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
+    tensors = [t.detach().requires_grad_() for t in subject.own_tensors()]
 
     def run() -> Any:
         with subject.engine.enable_grad():
@@ -103,4 +122,25 @@ def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:
     references = "central differences", "forward mode", "Taylor", "complex"
     failed = [check for check in report.checks if check.verdict == "wrong"]
     outside = bool((outcome.compared.wrong & outcome.found.kink).any())
-    return not outside and all(check.reference.startswith(references) for check in failed)
+    if outside or not all(check.reference.startswith(references) for check in failed):
+        return False
+    return _jumps(outcome)
+
+
+def _jumps(outcome: Outcome) -> bool:
+    """Whether the gradient is another one at once beside the point, wherever it is wrong: if it is not,
+    the kink lies elsewhere, and the gradient is that of its other side."""
+    subject, wrong = outcome.subject, outcome.compared.wrong
+    cotangents, before = outcome.backwards()
+    if wrong.shape != before.T.shape:  # probes do not say which number it is
+        return True
+    random = np.random.default_rng(0)
+    jumped = np.zeros_like(wrong)
+    for _ in range(_BESIDE):
+        step = _AT_ONCE * random.choice([-1.0, 1.0], subject.row.size) * usual_sizes(subject)
+        with np.errstate(all="ignore"):
+            now = subject.gradients(subject.row + step, cotangents)
+            size = np.abs(np.where(np.isfinite(before), before, 0.0)).max(initial=0.0)
+            gap = np.abs(now - before).T
+            jumped |= gap > 1e-6 * size
+    return bool(jumped[wrong].all())

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..._stand_ins.function_mode import FunctionMode
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
 from .leaving import ABOUT_GRAPH, LEAVING, edge_of, name_of_call
@@ -114,6 +114,8 @@ class Recorder:
         cls = given["cls"]
         name = cls.__name__
         internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
+        if getattr(cls, "runs_registered", False):  # tautograd's own, but somebody else's rule
+            name, internal = given["args"][0]._name.rpartition("::")[2], False
         if internal and name == "CheckpointFunction":
             self._checkpoints.append(frame)
         if internal and name != "BackwardHookFunction":

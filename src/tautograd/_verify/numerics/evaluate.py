@@ -16,10 +16,11 @@ import numpy as np
 
 from ..._stand_ins.silence import without_warnings
 from ..subject.engines import as_reals
+from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .noise import EPSILON, level_of, points_for_noise
 
-_AT_ONCE = 2**18  # numbers of inputs in one batch: they stay near the processor
+_AT_ONCE = 2**19  # numbers of inputs in one batch: more would not stay near the processor
 _ROWS = 256  # points in one batch at least: each batch has a cost of its own
 _ENOUGH = 8  # points from which a batch pays
 
@@ -38,6 +39,9 @@ class Values:
         self._last_told = time.monotonic()
         self._also: Any = None  # points that are asked for later, and their values
         self._beside: Any = None
+        self._block: Any = (
+            None  # the memory of points that were asked for, with expected ones behind them
+        )
         self._quiet = False
         self._row = subject.row
         self.here = self._alone(self._row) if here is None else here
@@ -65,6 +69,8 @@ class Values:
     @cached_property
     def noise(self) -> Any:
         """The noise level of each output."""
+        if isinstance(self.subject, Projected):
+            return self.subject.noise(self)
         return level_of(self.around, max(EPSILON, self.subject.epsilon))
 
     def __call__(self, points: Any) -> Any:
@@ -86,10 +92,21 @@ class Values:
         """These points will be asked for: the next batch may take them along, in one go."""
         self._also, self._beside = points, None
 
+    def blank(self, count: int, size: int) -> Any:
+        """Memory for so many points of so many numbers; those that are expected lie behind them."""
+        if self._also is None:
+            return np.empty((count, size))
+        self._block = np.empty((count + len(self._also), size))
+        self._block[count:] = self._also
+        return self._block[:count]
+
     def _with_expected(self, points: Any) -> Any:
         if self._also is None or self._beside is not None:
             return self._batch(points)
-        found = self._batch(np.concatenate([points, self._also]))
+        block, self._block = self._block, None
+        if block is None or points.base is not block or len(points) + len(self._also) < len(block):
+            block = np.concatenate([points, self._also])
+        found = self._batch(block)
         self._beside = found[len(points) :]
         return found[: len(points)]
 
@@ -156,7 +173,7 @@ class Values:
         def one(*given: Any) -> Any:
             return tuple(t for _, t in subject.named_outputs(subject.evaluated(list(given))))
 
-        with without_warnings, engine.no_grad():
+        with without_warnings, engine.no_grad(), subject.without_trace():
             outputs = engine.func.vmap(one, randomness="same")(*tensors)
         return np.concatenate([as_reals(out).reshape(len(points), -1) for out in outputs], axis=1)
 

@@ -44,9 +44,11 @@ def along_axes(
     enough: Any,
     sizes: Any,
     epsilon: float = EPSILON,
+    bends: Any = None,
 ) -> Derivatives:
     """The derivative along every axis, with errors up to `enough` where `claimed` is confirmed.
 
+    `bends` is what is asked of the largest entries (`enough`, if not given): a kink is one beside those.
     `sizes` says how large the numbers of `x` usually are, each in its place: steps are a small part
     of that, or of the number itself. `noise` measures that of the values, and is asked if it matters.
     """
@@ -64,7 +66,7 @@ def along_axes(
     with np.errstate(all="ignore"):
         left, right = np.abs(found.left), np.abs(found.right)
         bend = np.abs(found.right - found.left)
-        faint = _FAINT / SINGLE * enough
+        faint = _FAINT / SINGLE * (enough if bends is None else bends)
         straight = bend <= np.fmax(_KINK * np.fmax(left, right), faint)
         settled = straight & (found.error <= enough)
         # A step in which nothing changes at all has no slope, however far away the next one is.
@@ -109,7 +111,9 @@ def _step(relative: float) -> float:
 def _two_values(
     function: Function, x: Any, middle: Any, axes: Axes, h: Any, claimed: Any
 ) -> Derivatives:
-    values = function(axes.points(x, _TWO[:, None] * h)).reshape(2, len(h), -1)
+    # One who computes many points at once may have further ones beside them, in the same memory.
+    blank = {"blank": function.blank} if hasattr(function, "blank") else {}
+    values = function(axes.points(x, _TWO[:, None] * h, **blank)).reshape(2, len(h), -1)
     above, below = values
     h = h[:, None]
     with np.errstate(all="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ class Lines:
         return np.where(np.isfinite(reach) & (reach > 0), reach, 1.0)
 
 
+def _blank(count: int, size: int) -> Any:
+    return np.empty((count, size))
+
+
 class Axes(Lines):
     """The lines along single numbers, which need no directions written out."""
 
@@ -45,10 +50,13 @@ class Axes(Lines):
     def __getitem__(self, rows: Any) -> Axes:
         return Axes(self.places[rows])
 
-    def points(self, x: Any, distances: Any) -> Any:
-        found = np.broadcast_to(x, (*distances.shape, x.size)).copy()
-        found[:, np.arange(len(self.places)), self.places] += distances
-        return found.reshape(-1, x.size)
+    def points(self, x: Any, distances: Any, blank: Callable[[int, int], Any] = _blank) -> Any:
+        """`blank` gives the memory for so many points of so many numbers."""
+        found = blank(distances.size, x.size)
+        found[:] = x
+        by_distance = found.reshape(*distances.shape, x.size)
+        by_distance[:, np.arange(len(self.places)), self.places] += distances
+        return found
 
     def reach(self, x: Any) -> Any:
         return scale_of(x)[self.places]

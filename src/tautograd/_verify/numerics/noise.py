@@ -38,29 +38,37 @@ def scale_of(x: Any, least: float = 1e-2) -> Any:
     return np.where(np.isfinite(size), size, 1.0)
 
 
-def noise_level(function: Function, x: Any, seed: int = 0, epsilon: float = EPSILON) -> Any:
+def noise_level(
+    function: Function, x: Any, seed: int = 0, epsilon: float = EPSILON, *, coarse: bool = True
+) -> Any:
     """The size of the rounding errors in each output near `x`; `epsilon` is the inputs' precision.
 
     Steps of 1e-12 show the rounding of float64; those of 1e-6 that of float32, where the function
     uses it inside. Those of 1e-3 are for values so coarse that shorter steps do not change them.
+    Without `coarse` only the first are made.
     """
-    return level_of(function(points_for_noise(x, seed, epsilon)), epsilon)
+    points = points_for_noise(x, seed, epsilon, coarse=coarse)
+    return level_of(function(points), epsilon, coarse=coarse)
 
 
-def points_for_noise(x: Any, seed: int = 0, epsilon: float = EPSILON) -> Any:
+def points_for_noise(
+    x: Any, seed: int = 0, epsilon: float = EPSILON, *, coarse: bool = True
+) -> Any:
     """The points whose values show the noise, for `level_of`."""
     random = np.random.default_rng(seed)
     shape = len(_STARTS), *x.shape
     lines = random.choice([-1.0, 1.0], shape) * random.uniform(0.5, 1.0, shape) * scale_of(x, 0.0)
     counts = np.arange(_POINTS, dtype=np.float64)
     distances = np.add.outer(_STARTS, counts)
-    points = [x + (distances * step)[:, :, None] * lines[:, None] for step in _steps(epsilon)]
+    points = [
+        x + (distances * step)[:, :, None] * lines[:, None] for step in _steps(epsilon, coarse)
+    ]
     return np.concatenate(points).reshape(-1, x.size)
 
 
-def level_of(values: Any, epsilon: float = EPSILON) -> Any:
+def level_of(values: Any, epsilon: float = EPSILON, *, coarse: bool = True) -> Any:
     """The noise of values at `points_for_noise`; a linear map of them has its own."""
-    steps = len(_steps(epsilon))
+    steps = len(_steps(epsilon, coarse))
     values = values.reshape(steps, len(_STARTS), _POINTS, -1)
     with np.errstate(all="ignore"):
         sizes = _of_lines(values)
@@ -75,8 +83,9 @@ def level_of(values: Any, epsilon: float = EPSILON) -> Any:
     return np.maximum(found, least)
 
 
-def _steps(epsilon: float) -> list[float]:
-    return [s * epsilon for s in _STEPS if s * epsilon < 2e-3] or [1e-2]
+def _steps(epsilon: float, coarse: bool) -> list[float]:
+    steps = _STEPS if coarse else _STEPS[:1]
+    return [s * epsilon for s in steps if s * epsilon < 2e-3] or [1e-2]
 
 
 def _of_lines(values: Any) -> Any:

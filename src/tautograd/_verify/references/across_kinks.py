@@ -9,7 +9,7 @@ gradient must be the slope of the piece that it is on.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,9 @@ from .first_order import Outcome, output_name
 
 BESIDE = "beside the kinks"
 _DISTANCES = 1e-3, 1e-5, 1e-7, 1e-9  # of a number's usual size
+_STEPS = 1e3  # of the precision, that a distance must be at least
 _PLACES = 8  # numbers at kinks that are moved
+_SAMPLES = 8  # points beside several kinks at once
 _OUTPUTS = 64  # up to which each is looked at by itself
 
 
@@ -38,6 +40,7 @@ class Aside:
     check: Check
     subject: Subject | None = None
     entries: list[Entry] | None = None
+    at_kinks: bool = False  # wrong at the kinks themselves
 
 
 def beside_kinks(outcome: Outcome) -> Aside | None:
@@ -49,7 +52,8 @@ def beside_kinks(outcome: Outcome) -> Aside | None:
     check = Check(BESIDE, "the gradient where the point is moved across each kink")
     aside = Aside(check)
     sizes = usual_sizes(outcome.subject)
-    for distance in _DISTANCES:
+    # Beside a staircase's steps nothing is to be seen: a distance must be many of its steps.
+    for distance in [d for d in _DISTANCES if d > _STEPS * outcome.subject.epsilon]:
         for sign in (1.0, -1.0):
             row = outcome.subject.row.copy()
             row[places] += sign * distance * sizes[places]
@@ -66,7 +70,42 @@ def beside_kinks(outcome: Outcome) -> Aside | None:
                 )
                 aside.subject, aside.entries = found.subject, found.entries
                 return aside
+    _along_all(outcome, places, aside)
     return aside
+
+
+def _along_all(outcome: Outcome, places: Any, aside: Aside) -> None:
+    """Where numbers tie, each alone may get all or nothing; but moved together they stay tied, and if every
+    gradient beside the point says the same along that way, the one at the point must say it too.
+    """
+    subject = outcome.subject
+    cotangents, claimed = outcome.backwards()
+    random = np.random.default_rng(0)
+    sizes = usual_sizes(subject)
+    beside = []
+    for _ in range(_SAMPLES):
+        row = subject.row.copy()
+        row[places] += 1e-6 * sizes[places] * random.normal(size=places.size)
+        try:
+            beside.append(subject.gradients(row, cotangents)[:, places].sum(axis=1))
+        except Exception:  # it may not be defined there
+            return
+    found = np.array(beside)
+    here = claimed[:, places].sum(axis=1)
+    with np.errstate(all="ignore"):
+        size = np.abs(claimed[:, places]).max(axis=1, initial=0.0) + np.abs(found).max(axis=0)
+        agree = np.ptp(found, axis=0) <= 1e-4 * size
+        wrong = agree & (np.abs(found.mean(axis=0) - here) > 1e-2 * size)
+    if places.size < 2 or not wrong.any():
+        return
+    at = int(np.argmax(wrong))
+    together = Entry(
+        "all numbers at kinks together", (), float(found[:, at].mean()), float(here[at]),
+        float(np.ptp(found[:, at])),
+    )  # fmt: skip
+    aside.check.verdict, aside.check.note = "wrong", f"along a way on which they stay: {together}"
+    aside.check.error = abs(together.got - together.expected)
+    aside.subject, aside.entries, aside.at_kinks = subject, [together], True
 
 
 def moved_to(subject: Subject, row: Any) -> Subject:
@@ -74,6 +113,10 @@ def moved_to(subject: Subject, row: Any) -> Subject:
     moved = copy.copy(subject)
     row.setflags(write=False)
     moved.__dict__["row"] = row
+    moved.leaves = [
+        replace(leaf, tensor=tensor)
+        for leaf, tensor in zip(subject.leaves, subject.tensors_from(row), strict=True)
+    ]
     return moved
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.sites import definition_of
 from ..report.findings import Suspect
 from ..report.report import Check

@@ -18,26 +18,16 @@ from ..numerics.differences import Derivatives, directional
 from ..numerics.evaluate import Values
 from ..numerics.noise import EPSILON, level_of
 from ..numerics.sensitivity import Sensitivity
+from ..numerics.signs import sign_vectors
 from ..subject.subject import Subject
 
 _TRIALS = 2000
 STEPS_AHEAD = 2.0 ** -np.arange(3, 24, 2.0)
 
 
-def sign_vectors(count: int, size: int, seed: int) -> Any:
-    """Rows of plus and minus one."""
-    return np.random.default_rng(seed).choice([-1.0, 1.0], (count, size))
-
-
 def usual_sizes(subject: Subject) -> Any:
     """One size for all numbers of a leaf: steps of a probe, the same for each of its entries."""
-    row = subject.row
-    sizes = np.ones_like(row)
-    for leaf in subject.leaves:
-        part = slice(leaf.start, leaf.start + leaf.reals)
-        usual = float(np.sqrt(np.mean(np.square(row[part])))) if leaf.reals else 0.0
-        sizes[part] = usual if np.isfinite(usual) and usual > 0 else 1.0
-    return sizes
+    return subject.usual_sizes
 
 
 class Probes:
@@ -60,11 +50,12 @@ class Probes:
         self.outputs = subject.size
         self.cotangents = sign_vectors(count, self.outputs, seed)
         self.sizes = usual_sizes(subject)
-        self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
+        along = 1 if everything_compared else count
+        self.directions = sign_vectors(along, row.size, seed + 1) * self.sizes
         self.few = self.directions[:4]  # for the other references
         if everything_compared:
             uneven = np.random.default_rng(seed).uniform(0.5, 1.0, row.size)
-            self.few = self.directions = self.directions[:1] * uneven
+            self.few = self.directions = self.directions * uneven
         self.least: Any = 0.0  # gaps up to this are not held against a gradient
 
     @cached_property

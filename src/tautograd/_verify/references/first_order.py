@@ -19,8 +19,10 @@ from ..report.report import Check
 from ..subject.engines import reals_in
 from ..subject.subject import Subject
 from .fast_mode import Probes, usual_sizes
-from .precision import gradient_noise
+from .precision import gradient_noise, is_calm
 
+_DIGITS = 2.0**-10  # of a small entry
+_SEEN = 2.0**-34  # of an output over an input: two values show slopes down to here
 _SLACK = 16  # roundings that a computed derivative may be off by
 
 
@@ -78,34 +80,39 @@ class Outcome:
         return along, gradients, Comparison(gap, tolerance, wrong, kink, ~finite)
 
 
-def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
-    """Every entry of the Jacobian."""
+def full(subject: Subject, values: Values, probes: int, seed: int, recorded: Any = None) -> Outcome:
+    """Every entry of the Jacobian; `recorded` are leaves and outputs of a run, if there was one."""
     row = subject.row
     everything = np.eye(subject.size)
     few = Probes(subject, values, min(probes, 4), seed, everything_compared=True)
     values.expect(few.points_ahead)
-    recorded = subject.recorded(row)
-    jacobian = subject.pull_back(*recorded, everything)
+    recorded = recorded or subject.recorded(row)
+    leaves, outputs = recorded
+    jacobian = subject.pull_back(leaves, outputs, everything)
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
     sizes = block_sizes(subject, claimed)
+    faintest = _faintest(subject, values.here)
     found = along_axes(
         values, row, noise=lambda: values.noise, claimed=claimed,
-        enough=SINGLE * sizes, sizes=usual_sizes(subject), epsilon=epsilon,
+        enough=_enough(sizes, faintest, claimed), sizes=usual_sizes(subject), epsilon=epsilon,
+        bends=SINGLE * sizes,
     )  # fmt: skip
     if values.noise_is_open:
         values.take_noise(noise_seen(found, claimed, values.here))
-    slack = _SLACK * epsilon * np.fmax(sizes, _faintest(subject, values.here))
-    compared = compare(found, claimed, slack, sizes)
+    slack = _SLACK * epsilon * np.fmax(sizes, faintest)
+    least = _enough(sizes, faintest, claimed, found.value) / SINGLE
+    compared = compare(found, claimed, slack, least)
     if compared.wrong.any():
         # What rounding does to the gradient itself is measured only where it matters.
         rows = np.nonzero(compared.wrong.any(axis=0))[0]
         spread = np.zeros_like(claimed)
-        spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
-        compared = compare(found, claimed, slack + spread, sizes)
+        calm = is_calm(values.noise, values.here, subject.epsilon)
+        spread[:, rows] = gradient_noise(subject, everything[rows], seed, calm=calm).T
+        compared = compare(found, claimed, slack + spread, least)
     _never_nan(compared, claimed, values.here)
     seen = ~compared.kink & ~compared.unseen
-    caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
+    caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * least)[seen])
     outcome = Outcome(
         subject,
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
@@ -118,6 +125,14 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     if compared.kink.any():
         outcome.kinks = _kinks(subject, outcome)
     return _judged(outcome)
+
+
+def _enough(sizes: Any, faintest: Any, *entries: Any) -> Any:
+    """The error that is of no account: a float32's half unit of the block's largest entry, but of an entry far
+    smaller than that no more than its third digit, if values of this size can show it at all."""
+    with np.errstate(all="ignore"):
+        own = np.max([np.where(np.isfinite(e), np.abs(e), 0.0) for e in entries], axis=0)
+        return np.minimum(SINGLE * sizes, np.maximum(_DIGITS * own, _SEEN * faintest))
 
 
 def _faintest(subject: Subject, here: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,13 @@ from ..locate.isolated_call import Isolated
 from ..locate.tape import Call
 from ..locate.trace import trace
 from ..numerics.differences import directional
+from ..numerics.signs import sign_vectors
 from ..report.findings import Entry, Suspect
 from ..subject.engines import as_reals
-from .fast_mode import sign_vectors
 
 NOTE = "its backward is right, but its forward-mode rule (jvp) is not"
+
+NO_RULE = "it has no forward-mode rule (jvp), and drops the tangent"
 
 
 def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[Suspect]:
@@ -29,10 +32,33 @@ def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[
         except Exception:  # not every call can be run by itself, or has a forward rule
             continue
         if entry is not None:
+            note = NO_RULE if np.isnan(entry.got) and _is_registered(call.function) else NOTE
             suspects.append(
-                Suspect(call.name, call.node_name, call.module, call.site, [entry], NOTE)
+                Suspect(call.name, call.node_name, call.module, call.site, [entry], note)
             )
     return suspects
+
+
+def runs_elsewhere(run: Callable[[], Any]) -> bool:
+    """Whether a computation starts threads: the levels of forward mode are a thread's own, gradients are not."""
+    started = False
+
+    def see(*_: Any) -> None:
+        nonlocal started
+        started = True
+
+    before = threading.getprofile()
+    threading.setprofile(see)
+    try:
+        run()
+    finally:
+        threading.setprofile(before)
+    return started
+
+
+def _is_registered(function: Any) -> bool:
+    """Whether it is an operator that somebody registered with the engine, and not one of its own."""
+    return getattr(function, "namespace", "aten") not in ("aten", "prims", "prim")
 
 
 def _wrong_tangent(engine: Any, call: Call, seed: int) -> Entry | None:
@@ -48,6 +74,7 @@ def _wrong_tangent(engine: Any, call: Call, seed: int) -> Entry | None:
         ]
         outputs = alone._run(duals)
         parts = []
+        dropped = all(ad.unpack_dual(outputs[i]).tangent is None for i in alone.live)
         for i in alone.live:
             primal, tangent = ad.unpack_dual(outputs[i])
             parts.append(as_reals(engine.zeros_like(primal) if tangent is None else tangent))
@@ -59,7 +86,8 @@ def _wrong_tangent(engine: Any, call: Call, seed: int) -> Entry | None:
     if not wrong.any():
         return None
     at = int(np.argmax(np.where(wrong, gap, -1.0)))
+    got = np.nan if dropped else float(pushed[at])
     return Entry(
-        "tangent of the output", (at,), float(found.value[0, at]), float(pushed[at]),
+        "tangent of the output", (at,), float(found.value[0, at]), got,
         float(found.error[0, at]),
     )  # fmt: skip

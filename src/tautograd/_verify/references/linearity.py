@@ -11,28 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..numerics.noise import EPSILON
+from ..numerics.signs import sign_vectors
 from ..report.report import Check
 from ..subject.subject import Subject
-from .fast_mode import sign_vectors
+from .fast_mode import usual_sizes
 
-_SIZES = 1e-3, 1.0, 1e3
+_SIZES = np.array([1e-3, 1.0, 1e3])
 _UNITS = "error and allowed are parts of the largest gradient"
 
 
-def _allowed(subject: Subject, reach: Any) -> Any:
-    """What rounding, of sums that cancel too, cannot exceed; what is not linear is off by far more."""
-    reach = np.where(np.isfinite(reach), reach, 0.0)
-    rounding = 64 * max(EPSILON, subject.epsilon)
-    everywhere = max(1e-6, rounding) * reach.max(initial=0.0)
-    allowed = np.zeros_like(reach)
-    for leaf in subject.leaves:
-        part = slice(leaf.start, leaf.start + leaf.reals)
-        allowed[part] = max(1e-4, rounding) * reach[part].max(initial=0.0) + everywhere
-    return allowed
-
-
 def linear_backward(
-    subject: Subject, cotangents: Any, gradients: Any, seed: int, recorded: Any = None
+    subject: Subject,
+    cotangents: Any,
+    gradients: Any,
+    seed: int,
+    recorded: Any = None,
+    here: Any = None,
 ) -> tuple[Check, Any]:
     """Whether random combinations of cotangents give the same combinations of their gradients.
 
@@ -43,25 +37,44 @@ def linear_backward(
     check = Check("linearity", "backward of sums and multiples of what arrives", note=_UNITS)
     if not len(cotangents) or not gradients.size:
         return check, None
-    guilty = None
-    combined = np.array(_SIZES)[:, None] * sign_vectors(len(_SIZES), len(cotangents), seed + 3)
+    # Of a single cotangent there are multiples only, and that by one is known.
+    sizes = _SIZES if len(cotangents) > 1 else _SIZES[_SIZES != 1.0]
+    combined = sizes[:, None] * sign_vectors(len(sizes), len(cotangents), seed + 3)
     tensors, outputs = recorded or subject.recorded(subject.row)
-    arrived = subject.pull_back(tensors, outputs, combined @ cotangents)
-    gaps, tolerances = np.zeros(arrived.shape), np.zeros(arrived.shape)
-    for at, (size, weights, found) in enumerate(zip(_SIZES, combined, arrived, strict=True)):
-        with np.errstate(all="ignore"):
-            gap = np.abs(found - weights @ gradients)
-            reach = np.abs(weights) @ np.abs(gradients)
-            allowed = _allowed(subject, reach)
-            gap = np.where(np.isfinite(gap), gap, 0.0)
-            scale = np.where(np.isfinite(reach), reach, 0.0).max(initial=0.0) or 1.0
-        gaps[at], tolerances[at] = gap / scale, allowed / scale
-        if np.any((gap > 0) & ~(gap <= allowed)) and guilty is None:
-            guilty = weights @ cotangents
-            check.verdict = "wrong"
-            check.note = (
-                f"for arriving gradients of size {size:g} it gives something else; {_UNITS}"
-            )
+    sent = combined @ cotangents
+    arrived = subject.pull_back(tensors, outputs, sent)
+    with np.errstate(all="ignore"):
+        gaps = np.abs(arrived - combined @ gradients)
+        gaps = np.where(np.isfinite(gaps), gaps, 0.0)
+        reach = np.abs(combined) @ np.abs(gradients)
+        reach = np.where(np.isfinite(reach), reach, 0.0)
+        allowed = _allowed(subject, reach)
+        if here is not None:  # gradients that vanish are what is left of terms of this size
+            values = np.abs(sent) @ np.abs(np.where(np.isfinite(here), here, 0.0))
+            rounding = 64 * max(EPSILON, subject.epsilon)
+            allowed = allowed + rounding * values[:, None] / usual_sizes(subject)
+    wrong = ((gaps > 0) & ~(gaps <= allowed)).any(axis=1)
+    scales = reach.max(axis=1, initial=0.0, keepdims=True)
+    scales[scales == 0] = 1.0
     check.entries = int(gaps.size)
-    check.measure(gaps, tolerances)
-    return check, guilty
+    check.measure(gaps / scales, allowed / scales)
+    if not wrong.any():
+        return check, None
+    first = int(wrong.argmax())
+    check.verdict = "wrong"
+    check.note = (
+        f"for arriving gradients of size {sizes[first]:g} it gives something else; {_UNITS}"
+    )
+    return check, sent[first]
+
+
+def _allowed(subject: Subject, reach: Any) -> Any:
+    """What rounding, of sums that cancel too, cannot exceed; what is not linear is off by far more."""
+    rounding = 64 * max(EPSILON, subject.epsilon)
+    everywhere = max(1e-6, rounding) * reach.max(axis=1, initial=0.0, keepdims=True)
+    allowed = np.empty_like(reach)
+    for leaf in subject.leaves:
+        part = slice(leaf.start, leaf.start + leaf.reals)
+        largest = reach[:, part].max(axis=1, initial=0.0, keepdims=True)
+        allowed[:, part] = max(1e-4, rounding) * largest + everywhere
+    return allowed

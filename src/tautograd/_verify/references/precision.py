@@ -2,8 +2,8 @@
 
 float32 code is proved in float64 first, where differences can see. What remains is whether the
 gradient computed in float32 (or less) is that gradient rounded. How much it may be off is measured:
-the float64 gradient is taken at inputs moved by one rounding of the lower precision, which shows
-what rounding does to it, and every entry may be off by some roundings of the tensor's largest one.
+the float64 gradient is taken at inputs, and for arriving gradients, moved by one rounding of the lower precision,
+which shows what rounding does to it, and every entry may be off by some roundings of the tensor's largest one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from ..numerics.compare import farthest_first
 from ..numerics.noise import EPSILON, noise_level
+from ..numerics.signs import sign_vectors
 from ..report.findings import Entry
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.lost_precision import Loss
 from ..subject.subject import Leaf, Subject
-from .fast_mode import sign_vectors
 
 _ROUNDINGS = 16  # of the largest entry: sums and a few layers, each rounded
 _MOVES = 4  # of the inputs, by which the effect of rounding is measured
@@ -48,8 +48,10 @@ def own_precision(
     spread = np.zeros_like(theirs)
     for _ in range(_MOVES):
         moved = row * (1 + epsilon * random.choice([-1.0, 1.0], row.shape))
+        # What arrives is rounded on the way as well: of sums that cancel, that is what is left.
+        arriving = cotangents * (1 + epsilon * random.choice([-1.0, 1.0], cotangents.shape))
         with np.errstate(all="ignore"):
-            spread = np.fmax(spread, np.abs(double.gradients(moved, cotangents) - theirs))
+            spread = np.fmax(spread, np.abs(double.gradients(moved, arriving) - theirs))
     tolerance, unseen = np.zeros_like(theirs), ~np.isfinite(theirs)
     for leaf in low.leaves:
         part = slice(leaf.start, leaf.start + leaf.reals)
@@ -114,15 +116,26 @@ def _names(subject: Subject) -> str:
     return ", ".join(name for name in names if name not in ("float64", "complex128"))
 
 
-def gradient_noise(subject: Subject, cotangents: Any, seed: int) -> Any:
-    """How far rounding may have moved the gradients: their own noise, measured as a function's."""
+def gradient_noise(subject: Subject, cotangents: Any, seed: int, *, calm: bool = False) -> Any:
+    """How far rounding may have moved the gradients: their own noise, measured as a function's.
+
+    Where the function is `calm`, with no noise beyond its last digits, only that of its own precision counts: a
+    backward that computes in less than that jumps about as well, but the function gave no reason to.
+    """
     shape = len(cotangents), subject.row.size
 
     def gradients(points: Any) -> Any:
         return np.array([_or_nan(subject, p, cotangents, shape).reshape(-1) for p in points])
 
-    noise = noise_level(gradients, subject.row, seed, epsilon=max(EPSILON, subject.epsilon))
+    epsilon = max(EPSILON, subject.epsilon)
+    noise = noise_level(gradients, subject.row, seed, epsilon=epsilon, coarse=not calm)
     return 32 * noise.reshape(shape)  # rounding need not be random: a bias may be some times larger
+
+
+def is_calm(noise: Any, here: Any, epsilon: float) -> bool:
+    """Whether a function's noise is no more than the rounding of its last digits."""
+    with np.errstate(all="ignore"):
+        return bool(np.all(noise <= 64 * max(EPSILON, epsilon) * np.abs(here).max(initial=0.0)))
 
 
 def _or_nan(subject: Subject, row: Any, cotangents: Any, shape: tuple[int, int]) -> Any:

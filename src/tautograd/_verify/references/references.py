@@ -18,7 +18,7 @@ from ..report.findings import in_a_line
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
-from .fast_mode import STEPS_AHEAD, Probes
+from .fast_mode import STEPS_AHEAD, Probes, usual_sizes
 
 
 def amplification(probes: Probes) -> float:
@@ -44,6 +44,9 @@ def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
         gaps = np.abs(tangents @ probes.cotangents.T - directions @ gradients.T)
         size = np.abs(tangents) @ np.abs(probes.cotangents).T
         size += np.abs(directions) @ np.abs(gradients).T
+        # Gradients that vanish are what is left of terms as large as the outputs over the inputs.
+        here = np.abs(probes.cotangents) @ np.abs(np.nan_to_num(probes.values.here))
+        size += (np.abs(directions) / usual_sizes(subject)).sum(axis=1, keepdims=True) * here
     judged = _judged(check, gaps, 64 * epsilon * size)
     if judged.ok:
         return judged
@@ -70,7 +73,7 @@ def _pushed(subject: Subject, row: Any, direction: Any) -> Any:
     ad = engine.autograd.forward_ad
     tensors = subject.tensors_from(row)
     tangents = subject.tensors_from(direction)
-    with without_warnings, ad.dual_level():
+    with without_warnings, subject.without_trace(), ad.dual_level():
         duals = [ad.make_dual(t, d) for t, d in zip(tensors, tangents, strict=True)]
         parts = []
         for _, out in subject.named_outputs(subject.call(duals)):
@@ -126,7 +129,7 @@ def _imaginary(subject: Subject, direction: Any, tiny: float) -> Any:
         engine.complex(t.to(engine.float64), tiny * d.to(engine.float64))
         for t, d in zip(real, step, strict=True)
     ]
-    with engine.no_grad():
+    with engine.no_grad(), subject.without_trace():
         outputs = subject.named_outputs(subject.call(given))
     if not all(out.is_complex() for _, out in outputs):
         return np.zeros(0)

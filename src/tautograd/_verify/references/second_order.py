@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..numerics.signs import uneven_signs
 from ..subject.subject import Subject
-from .fast_mode import sign_vectors
 
 
 class _GradientSubject(Subject):
@@ -15,16 +17,19 @@ class _GradientSubject(Subject):
 
 
 def gradient_subject(subject: Subject, seed: int) -> Subject:
-    """The leaves' gradient for one random cotangent, as a function of the leaves."""
+    """The leaves' gradient for one random cotangent, as a function of the leaves and of that cotangent:
+    a backward that forgets what arrived is wrong as soon as that depends on anything."""
     engine = subject.engine
-    (cotangent,) = sign_vectors(1, subject.size, seed + 2)
+    cotangent = uneven_signs(np.random.default_rng(seed + 2), subject.size)
+    arriving = subject.as_outputs(cotangent, [t for _, t in subject.outputs])
+    count = len(subject.leaves)
 
-    def gradient(*leaves: Any) -> tuple[Any, ...]:
+    def gradient(*numbers: Any) -> tuple[Any, ...]:
+        leaves, parts = numbers[:count], numbers[count:]
         with engine.enable_grad():
             given = [t if t.requires_grad else t.detach().requires_grad_() for t in leaves]
             outputs = [t for _, t in subject.named_outputs(subject.call(given))]
             live = [i for i, out in enumerate(outputs) if out.requires_grad]
-            parts = subject.as_outputs(cotangent, outputs)
             if not live:
                 return tuple(engine.zeros_like(t) for t in given)
             found = engine.autograd.grad(
@@ -38,9 +43,13 @@ def gradient_subject(subject: Subject, seed: int) -> Subject:
             engine.zeros_like(t) if g is None else g for t, g in zip(given, found, strict=True)
         )
 
-    again = _GradientSubject(gradient, tuple(leaf.tensor for leaf in subject.leaves), {})
-    for leaf, original in zip(again.leaves, subject.leaves, strict=True):
-        leaf.name = original.name
+    args = [leaf.tensor.detach().requires_grad_() for leaf in subject.leaves]
+    args += [t.detach().requires_grad_() for t in arriving]
+    again = _GradientSubject(gradient, tuple(args), {})
+    names = [leaf.name for leaf in subject.leaves]
+    names += [f"the gradient of {name}" for name, _ in subject.outputs]
+    for leaf, name in zip(again.leaves, names, strict=True):
+        leaf.name = name
     again.by_position = True
     again.outputs = [
         (f"gradient of {leaf.name}", t)

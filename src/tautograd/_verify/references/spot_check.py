@@ -19,7 +19,8 @@ from ..numerics.differences import directional
 from ..numerics.evaluate import Values
 from ..subject.calls import Call
 from ..subject.engines import as_numpy
-from ..subject.restore import Untouched, same_bits
+from ..subject.places import same_bits
+from ..subject.restore import Untouched
 from ..subject.runs import Run, pulled_back, run_once
 from ..subject.subject import Subject
 from .fast_mode import usual_sizes

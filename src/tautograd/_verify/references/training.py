@@ -12,11 +12,11 @@ import numpy as np
 
 from ..._stand_ins.silence import without_warnings
 from ..._user_code.sites import definition_of
+from ..numerics.signs import uneven_signs
 from ..report.findings import Suspect, in_a_line
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
-from .fast_mode import sign_vectors
 
 TRAINED = "the module's own parameters"
 
@@ -42,7 +42,7 @@ def as_it_trains(subject: Subject, seed: int) -> Check:
     if not chosen:
         check.verdict, check.note = "not applicable", "none of them is checked"
         return check
-    (cotangent,) = cotangents = sign_vectors(1, subject.size, seed)
+    (cotangent,) = cotangents = uneven_signs(np.random.default_rng(seed), (1, subject.size))
     (expected,) = subject.gradients(subject.row, cotangents)
     try:
         grads = _trained(subject, [own[leaf.name] for leaf in chosen], cotangent)

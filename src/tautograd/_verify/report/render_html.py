@@ -41,13 +41,19 @@ _STYLE = """
 .taut-report .taut-correct { background: #1a7f37; }
 .taut-report .taut-wrong, .taut-report .taut-cut { background: #cf222e; }
 .taut-report .taut-unclear { background: #9a6700; }
+.taut-report .taut-card { border-left: 0.35em solid #6e7781; padding: 0.4em 0.8em; margin: 0.4em 0; }
+.taut-report .taut-correct-card { border-color: #1a7f37; }
+.taut-report .taut-wrong-card, .taut-report .taut-cut-card { border-color: #cf222e; }
+.taut-report .taut-unclear-card { border-color: #9a6700; }
 .taut-report .taut-scroll { overflow-x: auto; }
 .taut-report table { border-collapse: collapse; margin: 0.5em 0; color: inherit; }
 .taut-report th, .taut-report td { border: 0; padding: 0.15em 0.8em 0.15em 0; text-align: left;
   background: transparent; color: inherit; font-variant-numeric: tabular-nums; }
 .taut-report th { border-bottom: 1px solid currentColor; font-weight: 600; }
 .taut-report .taut-number { text-align: right; }
-.taut-report .taut-bad { font-weight: 600; text-decoration: underline; text-decoration-color: #cf222e; }
+.taut-report .taut-bad { font-weight: 600; }
+.taut-report .taut-bad td:first-child { box-shadow: inset 0.25em 0 #cf222e; padding-left: 0.5em; }
+.taut-report td { vertical-align: top; } .taut-report .taut-number { white-space: nowrap; }
 .taut-report code { background: transparent; color: inherit; font-family: ui-monospace, monospace; }
 .taut-report summary { cursor: pointer; font-weight: 600; margin-top: 0.4em; }
 .taut-report ul { margin: 0.2em 0; }
@@ -88,19 +94,20 @@ def _verdicts(reports: Sequence[Plain]) -> str:
 def _parts(report: Plain) -> Iterator[str]:
     verdict = str(report["verdict"])
     kind = verdict if verdict.isalpha() else "unclear"
-    yield f'<div class="taut-report"><style>{_STYLE}</style><p>'
+    yield f'<div class="taut-report"><style>{_STYLE}</style><p class="taut-card taut-{kind}-card">'
     yield f'<span class="taut-verdict taut-{kind}">{escape(verdict)}</span>'
-    yield f"{escape(headline(report))}</p>"
-    rows = check_rows(report)
-    if rows:
-        bad = [i for i, row in enumerate(rows) if row[-1] == "wrong"]
-        yield _table(CHECK_HEADERS, rows, CHECK_NUMBERS, bad)
-        yield _list("", check_notes(report))
+    yield f"<strong>{escape(headline(report))}</strong></p>"
     for suspect in report["suspects"]:
         yield from _suspect(suspect)
     yield _list("Cuts", [_with_site(cut_text(cut), cut) for cut in report["cuts"]])
     yield _list("Wrong entries", [entry_text(entry) for entry in report["entries"]])
     yield _list("Kinks, which are no failures", [kink_text(kink) for kink in report["kinks"]])
+    rows = check_rows(report)
+    if rows:
+        bad = [i for i, row in enumerate(rows) if row[-1] == "wrong"]
+        yield "<p><strong>The proof</strong></p>"
+        yield _table(CHECK_HEADERS, rows, CHECK_NUMBERS, bad)
+        yield _list("", check_notes(report))
     behaviour = behaviour_text(report) if report.get("behaviour") else ""
     yield _list(
         "Notes", [*(report.get("notes") or ()), *([f"It {behaviour}."] if behaviour else ())]
@@ -119,7 +126,7 @@ def _parts(report: Plain) -> Iterator[str]:
 def _suspect(suspect: Plain) -> Iterator[str]:
     yield f"<p>Goes wrong in <strong>{escape(suspect_title(suspect))}</strong>"
     if suspect.get("site"):
-        yield f"<br><code>{escape(site_text(suspect['site']))}</code>"
+        yield f"<br><code>{escape(site_text(suspect['site'], shared=True))}</code>"
     if suspect.get("note"):
         yield f"<br>{escape(str(suspect['note']))}"
     yield "</p>"
@@ -127,7 +134,7 @@ def _suspect(suspect: Plain) -> Iterator[str]:
 
 
 def _with_site(text: str, finding: Plain) -> str:
-    return f"{text} at {site_text(finding['site'])}" if finding.get("site") else text
+    return f"{text} at {site_text(finding['site'], shared=True)}" if finding.get("site") else text
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

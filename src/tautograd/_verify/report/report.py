@@ -41,10 +41,13 @@ class Check(Plain):
         if not gap.size:
             return 0
         with np.errstate(all="ignore"):
-            gap = np.where(np.isnan(gap), np.inf, gap)
-            ratio = np.nan_to_num(
-                np.where(gap > 0, gap / tolerance, 0.0), nan=np.inf, posinf=np.inf
-            )
+            if gap.max() < np.inf and tolerance.min() > 0:  # the usual case, made short
+                ratio = gap / tolerance
+            else:
+                gap = np.where(np.isnan(gap), np.inf, gap)
+                ratio = np.nan_to_num(
+                    np.where(gap > 0, gap / tolerance, 0.0), nan=np.inf, posinf=np.inf
+                )
         beyond = (ratio > 1) & seen
         among = next((a for a in (wrong, beyond) if a is not None and np.any(a)), seen)
         at = int(np.argmax(np.where(among, gap, -1.0)))

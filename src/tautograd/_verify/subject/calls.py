@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from .engines import is_tensor, tensors_of
 
 _BY_POSITION = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from .calls import Call
 from .engines import is_module, is_tensor
 from .restore import global_names, is_library
@@ -35,6 +35,16 @@ def moved_call(engine: Any, call: Call, device: Any, dtype: Any) -> Call:
     moved = call.with_tensors(move)
     subject = _moved(call.subject, lambda tensor: move("", tensor), device, dtype, {})
     return Call(subject, moved.args, moved.kwargs)
+
+
+def in_precision(engine: Any, function: Any, dtype: Any) -> Any:
+    """A function around copies, in another precision, of what it closes over; itself if that is nothing."""
+
+    def move(tensor: Any) -> Any:
+        made = tensor.detach().to(dtype=precision_for(engine, tensor, dtype))
+        return made.clone().requires_grad_(tensor.requires_grad)
+
+    return _moved(function, move, None, dtype, {})
 
 
 def _moved(

@@ -11,19 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 
 ENGINES = "tautograd", "torch"
 
 
 def engines() -> list[Any]:
     """The engines that are loaded, tautograd first."""
-    found: list[Any] = []
-    for name in ENGINES:
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, "Tensor") and module not in found:
-            found.append(module)
-    return found
+    loaded = tuple(map(sys.modules.get, ENGINES))
+    if loaded != _known[0]:
+        found = [module for module in dict.fromkeys(loaded) if hasattr(module, "Tensor")]
+        if len(found) < len(set(loaded) - {None}):  # one is being imported
+            return found
+        _known[:] = [loaded, found]
+    return _known[1]  # type: ignore[no-any-return]
+
+
+_known: list[Any] = [None, []]  # what was loaded when it was last asked, and which engines that are
 
 
 def is_tensor(value: Any) -> bool:
@@ -42,8 +46,9 @@ def is_module(value: Any) -> bool:
 def engine_of(values: Iterable[Any]) -> Any:
     """The engine that made these tensors and modules; they must all come from one."""
     found: dict[str, Any] = {}
+    loaded = engines()
     for value in values:
-        for engine in engines():
+        for engine in loaded:
             nn = sys.modules.get(f"{engine.__name__}.nn")
             if isinstance(value, engine.Tensor) or (nn and isinstance(value, nn.Module)):
                 found[engine.__name__] = engine
@@ -62,14 +67,24 @@ def name_of(engine: Any) -> str:
 
 def as_numpy(tensor: Any) -> Any:
     """A tensor's values as a NumPy array of float64, complex128, or its own integer type."""
-    if str(tensor.dtype).endswith(".float64"):  # the usual case, made short
+    engine = engine_of([tensor])
+    tensor = densified(engine, tensor)
+    dtype = tensor.dtype
+    if dtype is engine.float64:
         return tensor.numpy(force=True)
+    if dtype is engine.float32 or dtype is engine.float16:  # the usual cases, made short
+        return tensor.numpy(force=True).astype(np.float64)
     tensor = tensor.detach().cpu()
     if tensor.is_complex():
-        return tensor.resolve_conj().to(_named(tensor, "complex128")).numpy(force=True)
+        return tensor.resolve_conj().to(engine.complex128).numpy(force=True)
     if tensor.is_floating_point():
-        return tensor.to(_named(tensor, "float64")).numpy(force=True)
+        return tensor.to(engine.float64).numpy(force=True)
     return tensor.numpy(force=True)
+
+
+def densified(engine: Any, tensor: Any) -> Any:
+    """A sparse result or gradient with all of its entries, any other tensor as it is."""
+    return tensor if tensor.layout is engine.strided else tensor.to_dense()
 
 
 def as_reals(tensor: Any) -> Any:
@@ -98,10 +113,6 @@ def as_tensors(engine: Any, row: Any, like: Iterable[Any]) -> list[Any]:
         alike = made.dtype == tensor.dtype and made.device == tensor.device
         found.append(made if alike else made.to(dtype=tensor.dtype, device=tensor.device))
     return found
-
-
-def _named(tensor: Any, name: str) -> Any:
-    return getattr(engine_of([tensor]), name)
 
 
 def tensors_of(nest: Any, name: str = "") -> dict[str, Any]:

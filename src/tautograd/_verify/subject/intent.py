@@ -5,7 +5,8 @@ constant: each states a function whose derivative is meant, the *stand-in*. It i
 
 - by `@intended(lambda x: x)` on a custom Function or on a plain function,
 - by `verify(..., intended={Round: lambda x: x})`, or `intended=fn` for the whole,
-- by a comment on the line: `# intended: straight-through`, `reversal` or `stop-gradient`.
+- by a comment on the line: `# intended: straight-through`, `reversal` or `stop-gradient`,
+- by the engine's own documentation (`agreed`).
 
 Then *that* is verified: where the computation is run at other values, such a call gives y₀ + m(x) − m(x₀), with
 x₀ and y₀ of the run that is differentiated and m the stand-in. It is the same number there, and has the meant slope.
@@ -25,8 +26,9 @@ from typing import Any
 
 from ..._stand_ins.function_mode import FunctionMode
 from ..._stand_ins.slots import replace
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.stack import own_site
+from .agreed import by_agreement
 from .engines import is_tensor
 
 Meant = Callable[..., Any]
@@ -160,19 +162,24 @@ class Intent:
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A call of the engine's, on a line that says what is meant."""
+        agreed = by_agreement(function, args, kwargs)
+        if agreed is not None:
+            return self.called(agreed[0], agreed[1], args, kwargs, function)
         name = str(getattr(function, "__name__", ""))
         site = own_site(sys._getframe(1), self._boundary)
         word = word_at(site.file, site.line) if site is not None else ""
-        leaves = name in _LEAVES_GRAPH or not self.engine.is_grad_enabled()
-        if word != "stop-gradient" or site is None or not (leaves or self._recording):
+        # What leaves the graph on such a line is a constant, also in `x + (x.round() - x).detach()`; only
+        # a stopped gradient may be a whole block without gradients.
+        stops = word == "stop-gradient" and not self.engine.is_grad_enabled()
+        leaves = name in _LEAVES_GRAPH or stops
+        if not word or site is None or not leaves:
             return function(*args, **kwargs)
         key = name, site.file, site.line
         turn = self._turns[key] = self._turns.get(key, 0) + 1
         if self._recording:
             result = function(*args, **kwargs)
-            if name in _LEAVES_GRAPH or not self.engine.is_grad_enabled():
-                self._base[key, turn] = NESTS.mapped(result, _kept)
-                self.used[f"line {site.line}"] = "stop-gradient"
+            self._base[key, turn] = NESTS.mapped(result, _kept)
+            self.used[f"line {site.line}"] = word
             return result
         return self._base[key, turn] if (key, turn) in self._base else function(*args, **kwargs)
 
@@ -228,16 +235,19 @@ def _by_class(stated: Mapping[Any, Meant], calls: list[Any]) -> dict[Any, Meant]
 
 def word_at(file: str, line: int) -> str:
     """What the comment on a line, or on the `with` it is in, says is meant; empty if none does."""
-    return _words(file, _stamp(file)).get(line, "")
-
-
-def _stamp(file: str) -> int:
-    return hash(tuple(linecache.getlines(file)))
-
-
-@functools.lru_cache(maxsize=64)
-def _words(file: str, stamp: int) -> dict[int, str]:
     lines = linecache.getlines(file)
+    known = _read.get(file)
+    if (
+        known is None or known[0] is not lines
+    ):  # `linecache` gives the same list until the file changes
+        known = _read[file] = lines, _words(lines)
+    return known[1].get(line, "")
+
+
+_read: dict[str, tuple[list[str], dict[int, str]]] = {}
+
+
+def _words(lines: list[str]) -> dict[int, str]:
     found = {
         number: match.group(1)
         for number, text in enumerate(lines, 1)

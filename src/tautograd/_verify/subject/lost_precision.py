@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.sites import Site
 from ..._user_code.stack import own_site
 

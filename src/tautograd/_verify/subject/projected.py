@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._stand_ins.silence import without_warnings
+from ..numerics.signs import uneven_signs
 from .subject import Leaf, Subject
 
 LARGE = 4_000_000  # numbers from which a computation is projected
@@ -24,8 +24,10 @@ class Projected(Subject):
     """A subject along `count` random directions."""
 
     def __init__(self, subject: Subject, count: int, seed: int) -> None:
-        self.__dict__.update({k: v for k, v in subject.__dict__.items() if k != "row"})
+        own = "row", "usual_sizes"
+        self.__dict__.update({k: v for k, v in subject.__dict__.items() if k not in own})
         self.inner = subject
+        self.__dict__["epsilon"] = subject.epsilon
         random = np.random.default_rng(seed + 1)
         self.scales = [_usual(leaf) for leaf in subject.leaves]
         self.signs = [
@@ -43,7 +45,7 @@ class Projected(Subject):
         self.row = np.zeros(count)
         self.row.setflags(write=False)
         self.weights = [
-            subject.engine.from_numpy(random.choice([-1.0, 1.0], tuple(out.shape)))
+            subject.engine.from_numpy(np.asarray(uneven_signs(random, tuple(out.shape))))
             for _, out in subject.outputs
         ]
         self.outputs = self._weighted([out for _, out in subject.outputs])
@@ -72,14 +74,15 @@ class Projected(Subject):
         return min(self.scales, default=1.0)
 
     def tensors_from(self, row: Any) -> list[Any]:
-        found = []
-        for i, leaf in enumerate(self.inner.leaves):
-            moved = leaf.tensor.detach()
+        found = self.inner.own_tensors()
+        for i, moved in enumerate(found):
             for distance, signs in zip(row, self.signs, strict=True):
                 if distance:
-                    moved = moved + float(distance) * self.scales[i] * signs[i].to(moved.dtype)
-            found.append(moved)
+                    moved.add_(signs[i].to(moved.dtype), alpha=float(distance) * self.scales[i])
         return found
+
+    def own_tensors(self) -> list[Any]:
+        return self.inner.own_tensors()
 
     def call(self, tensors: list[Any]) -> Any:
         return self.inner.call(tensors)
@@ -94,18 +97,13 @@ class Projected(Subject):
             if not live:
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with without_warnings, self.precision():
-                found = self.engine.autograd.grad(
-                    [outputs[i] for i in live],
-                    tensors,
-                    [parts[i] for i in live],
-                    retain_graph=True,
-                    allow_unused=True,
-                )
+            found = self.backward([outputs[i] for i in live], tensors, [parts[i] for i in live])
             for i, gradient in enumerate(found):
                 if gradient is not None:
                     for k, signs in enumerate(self.signs):
-                        along = (gradient.detach() * signs[i].to(gradient.dtype)).sum()
+                        along = gradient.detach().reshape(-1) @ signs[i].to(gradient.dtype).reshape(
+                            -1
+                        )
                         rows[at, k] += self.scales[i] * float(along.real)
         return rows
 

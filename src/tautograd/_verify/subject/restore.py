@@ -2,7 +2,8 @@
 
 That is: the values, gradients, modes and attributes of the modules it holds, tensors and variables it
 closes over, and the random streams. A computation holds what it is (a module, a bound method's
-object, a partial's arguments), what its closure holds, and the globals its code names.
+object, a partial's arguments), what its closure, its defaults and its attributes hold, the globals its code names,
+and what the user's classes among these hold.
 """
 
 from __future__ import annotations
@@ -11,14 +12,25 @@ import functools
 import random
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .engines import engine_of, is_module, is_tensor
+from .engines import is_module, is_tensor
+from .places import (
+    Array,
+    ClassAttributes,
+    Container,
+    Memo,
+    Place,
+    TensorMemory,
+    Variable,
+    is_unallocated,
+)
 
 _CONTAINERS = list, dict, set
+_MEMO = functools._lru_cache_wrapper
 
 
 class Untouched:
@@ -26,7 +38,7 @@ class Untouched:
 
     def __init__(self, engine: Any, *subjects: Any) -> None:
         self.engine = engine
-        self._undo: list[Callable[[], None]] = []
+        self.places: list[Place] = []
         self._seen: dict[int, Any] = {}
         for subject in subjects:
             self._remember(subject)
@@ -41,23 +53,24 @@ class Untouched:
 
     def restore(self) -> None:
         """Put everything back."""
-        for undo in self._undo:
-            undo()
+        for place in self.places:
+            place.restore()
         set_streams(self.engine, self.streams)
         self.engine.set_grad_enabled(self._modes)
 
-    def _remember(self, value: Any, depth: int = 0) -> None:
+    def _remember(self, value: Any, depth: int = 0, label: str = "") -> None:
         if id(value) in self._seen or depth > 8:
             return
         if is_tensor(value):
             self._seen[id(value)] = value
-            self._undo.append(_tensor(value))
+            if not is_unallocated(value):
+                self.places.append(TensorMemory(value))
             if value.is_leaf and value.grad is not None:
                 self._remember(value.grad, depth + 1)
         elif is_module(value):
             self._seen[id(value)] = value
             self._attributes(value, depth)
-            self._remember(type(value).forward, depth + 1)
+            self._class(type(value), depth)
         elif isinstance(value, types.FunctionType):
             if not is_library(value.__module__):
                 self._seen[id(value)] = value
@@ -71,34 +84,76 @@ class Untouched:
         elif isinstance(value, _CONTAINERS) or type(value) is tuple:
             self._seen[id(value)] = value
             if not isinstance(value, tuple):
-                self._undo.append(_container(value))
+                self.places.append(Container(value, label))
             for held in value.values() if isinstance(value, dict) else value:
                 self._remember(held, depth + 1)
+        elif isinstance(value, _MEMO):
+            self._seen[id(value)] = value
+            self.places.append(Memo(value))
+            self._remember(value.__wrapped__, depth + 1)
+        elif isinstance(value, np.ndarray):
+            self._seen[id(value)] = value
+            self.places.append(Array(value))
+        elif isinstance(value, type):
+            self._class(value, depth)
         elif _keeps_state(value):
             self._seen[id(value)] = value
             self._attributes(value, depth)
+            self._class(type(value), depth)
 
     def _attributes(self, owner: Any, depth: int) -> None:
         attributes = vars(owner)
-        self._undo.append(_container(attributes))
-        for held in list(attributes.values()):
-            self._remember(held, depth + 1)
+        self.places.append(Container(attributes, owned=True))
+        for name, held in list(attributes.items()):
+            self._remember(held, depth + 1, name)
+
+    def _class(self, cls: type, depth: int) -> None:
+        """A class of the user's: what it holds, and what its methods do."""
+        if id(cls) in self._seen or is_library(cls.__module__):
+            return
+        self._seen[id(cls)] = cls
+        kept = ClassAttributes(cls)
+        self.places.append(kept)
+        methods = {name: getattr(held, "__func__", held) for name, held in vars(cls).items()}
+        for name in _reached(methods):
+            self._remember(methods[name], depth + 1)
+        for held in kept.before.values():
+            if is_tensor(held) or isinstance(held, (*_CONTAINERS, np.ndarray, _MEMO)):
+                self._remember(held, depth + 1)
 
     def _function(self, function: types.FunctionType, depth: int) -> None:
-        for cell in function.__closure__ or ():
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             try:
                 held = cell.cell_contents
             except ValueError:  # not filled yet
                 continue
-            self._undo.append(functools.partial(setattr, cell, "cell_contents", held))
-            self._remember(held, depth + 1)
+            self.places.append(Variable(cell, "cell_contents", name))
+            self._remember(held, depth + 1, name)
         variables = function.__globals__
         for name in global_names(function.__code__):
             if name in variables and not isinstance(variables[name], _OPAQUE):
-                self._undo.append(functools.partial(_rebind, variables, name, variables[name]))
-                self._remember(variables[name], depth + 1)
-        for held in function.__defaults__ or ():
+                self.places.append(Variable(variables, name, name))
+                self._remember(variables[name], depth + 1, name)
+            elif isinstance(variables.get(name), type):
+                self._class(variables[name], depth + 1)
+        for held in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._remember(held, depth + 1)
+        self._attributes(function, depth)
+
+
+_ENTRIES = "forward", "__call__", "backward", "setup_context"
+
+
+def _reached(methods: dict[str, Any]) -> list[str]:
+    """The methods that a call of an object runs: its entries, and those that they name."""
+    found = [name for name in _ENTRIES if isinstance(methods.get(name), types.FunctionType)]
+    for name in found:
+        for named in global_names(methods[name].__code__):
+            if named not in found and isinstance(methods.get(named), types.FunctionType):
+                found.append(named)
+    return found
 
 
 _OPAQUE = type, types.ModuleType, types.BuiltinFunctionType
@@ -123,83 +178,6 @@ def global_names(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from global_names(constant)
-
-
-def _rebind(variables: dict[str, Any], name: str, value: Any) -> None:
-    if variables.get(name) is not value:
-        variables[name] = value
-
-
-def _tensor(tensor: Any) -> Callable[[], None]:
-    """How to put back a tensor's values, shape, gradient and whether it requires one."""
-    leaf = tensor.is_leaf
-    if _unallocated(tensor):
-        return lambda: None
-    saved, wanted = tensor.detach().clone(), tensor.requires_grad
-    grad = tensor.grad if leaf else None
-
-    def undo() -> None:
-        if _unallocated(tensor):
-            return
-        now = tensor.detach()
-        if tuple(now.shape) != tuple(saved.shape) or now.dtype != saved.dtype:
-            tensor.data = saved.clone()
-        elif not same_bits(now, saved):
-            tensor.data.copy_(saved)  # through .data: saved graphs need not know
-        if leaf and tensor.is_leaf:
-            if tensor.requires_grad != wanted:
-                tensor.requires_grad_(wanted)
-            if tensor.grad is not grad:
-                tensor.grad = grad
-
-    return undo
-
-
-def _unallocated(tensor: Any) -> bool:
-    """Whether it is a lazy parameter before its first use."""
-    return type(tensor).__name__.startswith("Uninitialized")
-
-
-def _container(held: Any) -> Callable[[], None]:
-    """How to put back what a list, dictionary or set holds."""
-    before = list(held.items()) if isinstance(held, dict) else list(held)
-
-    def undo() -> None:
-        now = list(held.items()) if isinstance(held, dict) else list(held)
-        if len(now) == len(before) and all(map(_identical, now, before)):
-            return
-        if isinstance(held, list):
-            held[:] = before
-        else:
-            held.clear()
-            held.update(before)
-
-    return undo
-
-
-def _identical(one: Any, other: Any) -> bool:
-    if type(one) is tuple and type(other) is tuple and len(one) == len(other) == 2:
-        return one[0] is other[0] and one[1] is other[1]
-    return one is other
-
-
-def same_bits(one: Any, other: Any) -> bool:
-    """Whether two tensors hold the same numbers; `nan` equals `nan`, and 0 is not -0."""
-    if one.dtype != other.dtype or tuple(one.shape) != tuple(other.shape):
-        return False
-    engine = engine_of([one])
-    one, other = _bits(engine, one), _bits(engine, other)
-    return bool(engine.equal(one, other.to(one.device)))
-
-
-def _bits(engine: Any, tensor: Any) -> Any:
-    """A tensor's bits as integers."""
-    tensor = tensor.detach()
-    if tensor.is_complex():
-        tensor = engine.view_as_real(tensor.resolve_conj())
-    if not tensor.is_floating_point():
-        return tensor
-    return tensor.view(getattr(engine, f"int{8 * tensor.element_size()}"))
 
 
 STREAMS = {

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..._stand_ins.silence import without_warnings
 from .calls import Call, outputs_of
-from .engines import is_module
-from .restore import Untouched, same_bits, set_streams, streams, streams_moved
+from .engines import densified, is_module
+from .places import same_bits
+from .restore import Untouched, set_streams, streams, streams_moved
+from .time_limit import in_time
 
 
 @dataclass
@@ -92,7 +94,7 @@ def _run(
     with warnings.catch_warnings(record=True) as caught, engine.enable_grad():
         warnings.simplefilter("always")
         try:
-            run.outputs = outputs_of(call.with_tensors(copied).run())
+            run.outputs = outputs_of(in_time("forward", 1.0, call.with_tensors(copied).run))
         except (Exception, SystemExit) as error:
             run.exception = error
     run.warnings = [f"{w.category.__name__}: {w.message}".splitlines()[0] for w in caught]
@@ -157,7 +159,7 @@ def gradients_reaching(engine: Any, subject: Any, run: Run) -> Reached:
             reached.missing.append(name)
             continue
         reached.got.append(name)
-        if gradient.numel() and not bool((gradient != 0).any()):
+        if gradient.numel() and not bool((densified(engine, gradient) != 0).any()):
             reached.zero.append(name)
     return reached
 
@@ -178,4 +180,8 @@ def pulled_back(engine: Any, run: Run, leaves: list[Any], ones: bool = False) ->
             values = np.ones_like(values)
         weights.append(engine.as_tensor(values, dtype=output.dtype, device=output.device))
     with without_warnings:
-        return list(engine.autograd.grad(recorded, leaves, weights, allow_unused=True))
+        return in_time(
+            "backward",
+            1.0,
+            lambda: list(engine.autograd.grad(recorded, leaves, weights, allow_unused=True)),
+        )

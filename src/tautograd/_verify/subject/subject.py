@@ -19,9 +19,22 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.silence import without_warnings
-from ..._trees.nests import ANY_MAPPING as NESTS
-from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
+from ..._trees.nests import WITH_DATACLASSES as NESTS
+from .copies import in_precision
+from .engines import (
+    as_reals,
+    as_tensors,
+    densified,
+    engine_of,
+    is_module,
+    is_tensor,
+    reals_in,
+    tensors_of,
+)
+from .held import Held
 from .intent import Intent, moved
+from .places import same_bits
+from .time_limit import in_time
 from .widening import widened
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
@@ -73,8 +86,8 @@ class Subject:
         self.is_module = is_module(target)
         self._positional = self._names_of_arguments()
         self.leaves = self._choose(wrt, parameters)
-        self._names = {leaf.name for leaf in self.leaves}
-        self._state = _State(self.engine, target if self.is_module else None)
+        self._only_leaves: tuple[list[Leaf], bool] | None = None  # of these leaves
+        self._state = _State(self.engine, target, self.is_module)
         if in_double:
             self._state.buffers = {k: _doubled(b) for k, b in self._state.buffers.items()}
         self.clones = False  # whether the inputs must be copies, because they are changed in place
@@ -148,23 +161,69 @@ class Subject:
         row.setflags(write=False)
         return row
 
+    @cached_property
+    def usual_sizes(self) -> Any:
+        """One size for all numbers of a leaf, each in its place."""
+        row = self.row
+        sizes = np.ones_like(row)
+        for leaf in self.leaves:
+            part = slice(leaf.start, leaf.start + leaf.reals)
+            usual = float(np.sqrt(np.mean(np.square(row[part])))) if leaf.reals else 0.0
+            sizes[part] = usual if np.isfinite(usual) and usual > 0 else 1.0
+        sizes.setflags(write=False)
+        return sizes
+
     def leaf_at(self, place: int) -> Leaf:
         """The leaf that a number of the row belongs to."""
         return next(leaf for leaf in reversed(self.leaves) if leaf.start <= place)
 
     # --- running -------------------------------------------------------------------------------
 
+    @property
+    def numbers(self) -> int:
+        """How many real numbers the leaves have: as long as the row, which need not be written for that."""
+        return sum(leaf.reals for leaf in self.leaves)
+
+    def own_tensors(self) -> list[Any]:
+        """The leaves with their own values, in fresh memory."""
+        held = [leaf.tensor.detach() for leaf in self.leaves]
+        return [t.clone() if t.is_contiguous() else t.contiguous() for t in held]
+
     def tensors_from(self, row: Any) -> list[Any]:
         """The leaves with other values."""
+        if row is self.__dict__.get("row"):
+            return self.own_tensors()
         return as_tensors(self.engine, row, [leaf.tensor for leaf in self.leaves])
 
     def call(self, tensors: list[Any]) -> Any:
         """The computation's result at these leaves, from the same state as ever."""
-        given = {leaf.name: t for leaf, t in zip(self.leaves, tensors, strict=True)}
+        return in_time("forward", self._weight, self._call, tensors)
+
+    @cached_property
+    def _weight(self) -> float:
+        """How much a run is beside one on float32: numbers are so much longer."""
+        return 1.0 if self.epsilon > 1e-12 else 2.0
+
+    def _call(self, tensors: list[Any]) -> Any:
         if self.clones:
-            given = {name: t.clone() for name, t in given.items()}
+            tensors = [t.clone() for t in tensors]
+        if self._takes_leaves_only and not self.wide:
+            self._state.restore()
+            with without_warnings:
+                return self.target(*tensors)
+        given = {leaf.name: t for leaf, t in zip(self.leaves, tensors, strict=True)}
         with self.precision():
             return self._called(given)
+
+    @property
+    def _takes_leaves_only(self) -> bool:
+        """Whether it is a function whose arguments are the leaves, one by one: the usual case, made short."""
+        known = self._only_leaves
+        if known is None or known[0] is not self.leaves:
+            simple = not (self.is_module or self.kwargs or self.by_position)
+            only = simple and self._positional == [leaf.name for leaf in self.leaves]
+            known = self._only_leaves = self.leaves, only
+        return known[1]
 
     def precision(self) -> Any:
         """The context to run it in, forward and backward: its own, or without its roundings."""
@@ -228,7 +287,8 @@ class Subject:
 
     def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
         """The floating-point tensors of a result; a Python number is one as well."""
-        if type(result) is self.engine.Tensor and result.is_floating_point():  # the usual case
+        plain = type(result) is self.engine.Tensor and result.layout is self.engine.strided
+        if plain and result.is_floating_point():  # the usual case
             return [("output", result)]
         found = []
         for name, value in NESTS.named_leaves(result, "output"):
@@ -236,7 +296,7 @@ class Subject:
                 dtype = "complex128" if isinstance(value, complex) else "float64"
                 value = self.engine.tensor(value, dtype=getattr(self.engine, dtype))
             if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
-                found.append((name, value))
+                found.append((name, densified(self.engine, value)))
         if self.without_gradient:
             return [(name, value) for name, value in found if name not in self.without_gradient]
         return found
@@ -256,7 +316,7 @@ class Subject:
             self.modifies_inputs = [
                 leaf.name
                 for leaf, t in zip(self.leaves, tensors, strict=True)
-                if not _same(t, leaf.tensor)
+                if not same_bits(t, leaf.tensor)
             ]
             self.clones = bool(self.modifies_inputs)
         self.outputs = self.named_outputs(result)
@@ -307,21 +367,47 @@ class Subject:
         """The random streams besides the engine's that it draws from; they are put back as well."""
         return self._state.drawn_elsewhere
 
+    def start_each_alike(self) -> None:
+        """From now on each run starts from what the computation held at first."""
+        self._state.holds = True
+
+    @property
+    def leaves_something(self) -> bool:
+        """Whether a run changes what the computation holds: a counter, a cache, a hidden state."""
+        return self._state.leaves
+
+    def held(self) -> Held:
+        """What the computation holds now, to be put back."""
+        return Held(self.target)
+
+    def without_trace(self) -> Any:
+        """Inside, it may run on numbers of another kind (batches, tangents, complex ones): none of them is kept."""
+        return self.held() if self.leaves_something else nullcontext()
+
+    @property
+    def held_at_first(self) -> Held:
+        """What it held when it was given."""
+        return self._state.held
+
     @property
     def moved_buffers(self) -> list[str]:
         return self._state.moved
 
     # --- gradients by the engine ---------------------------------------------------------------
 
-    def recorded(self, row: Any) -> tuple[list[Any], list[Any]]:
-        """Leaves at these values and the outputs recorded from them."""
-        tensors = [t.detach().requires_grad_() for t in self.tensors_from(row)]
+    def recorded(self, row: Any = None) -> tuple[list[Any], list[Any]]:
+        """Leaves at these values (or their own) and the outputs recorded from them."""
+        given = self.own_tensors() if row is None else self.tensors_from(row)
+        tensors = [t.detach().requires_grad_() for t in given]
         with self.engine.enable_grad():
             return tensors, [t for _, t in self.named_outputs(self.call(tensors))]
 
-    def values(self, row: Any) -> Any:
+    def values(self, row: Any = None) -> Any:
         """The result at these values of the leaves, as one row."""
-        _, outputs = self.recorded(row)
+        return self.flat_outputs(self.recorded(row)[1])
+
+    def flat_outputs(self, outputs: list[Any]) -> Any:
+        """The outputs of a run as one row."""
         return np.concatenate([as_reals(out) for out in outputs])
 
     def gradients(self, row: Any, cotangents: Any) -> Any:
@@ -338,14 +424,7 @@ class Subject:
                 rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with without_warnings, self.precision():
-                grads = self.engine.autograd.grad(
-                    [outputs[i] for i in live],
-                    tensors,
-                    [parts[i] for i in live],
-                    retain_graph=True,
-                    allow_unused=True,
-                )
+            grads = self.backward([outputs[i] for i in live], tensors, [parts[i] for i in live])
             rows.append(
                 np.concatenate(
                     [
@@ -355,6 +434,15 @@ class Subject:
                 )
             )
         return np.array(rows).reshape(len(rows), sum(leaf.reals for leaf in self.leaves))
+
+    def backward(self, outputs: list[Any], leaves: list[Any], arriving: list[Any]) -> Any:
+        """The engine's own gradients of recorded outputs; None where there is none."""
+        grad = self.engine.autograd.grad
+        with without_warnings, self.precision():
+            return in_time(
+                "backward", self._weight,
+                lambda: grad(outputs, leaves, arriving, retain_graph=True, allow_unused=True),
+            )  # fmt: skip
 
     def as_outputs(self, cotangent: Any, outputs: list[Any]) -> list[Any]:
         """A cotangent's numbers as tensors like these outputs."""
@@ -370,13 +458,29 @@ class Subject:
         # A training step names the model that it owns: a copy would not be the one it names.
         is_step = getattr(self.target, "is_step", False)
         target = self.target
+        self._state.restore()
         if self.is_module and not is_step:
             target = copy.deepcopy(self.target).double()  # type: ignore[attr-defined]
         args, kwargs = NESTS.mapped((self.args, self.kwargs), _doubled)
-        return Subject(
-            target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
-            parameters=self.with_parameters, wide=wide, in_double=is_step,
-        )  # fmt: skip
+
+        def of(target: Any) -> Subject:
+            return Subject(
+                target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
+                parameters=self.with_parameters, wide=wide, in_double=is_step,
+            )  # fmt: skip
+
+        try:
+            doubled = of(target)
+        except Exception:
+            if self.is_module:
+                raise
+            # What a function closes over (a module, a table) may be in the lower precision itself.
+            around = in_precision(self.engine, target, self.engine.float64)
+            if around is target:
+                raise
+            doubled = of(around)
+        doubled._state.holds = self._state.holds
+        return doubled
 
     @property
     def is_double(self) -> bool:
@@ -386,10 +490,6 @@ class Subject:
     def epsilon(self) -> float:
         """The spacing of numbers at 1, of the least precise leaf."""
         return max(float(self.engine.finfo(leaf.tensor.dtype).eps) for leaf in self.leaves)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(as_reals(a), as_reals(b), equal_nan=True))
 
 
 def _precision(tensor: Any) -> str:
@@ -420,17 +520,28 @@ def _same_stream(one: Any, other: Any) -> bool:
 class _State:
     """What a computation may change besides its result: random streams and buffers."""
 
-    def __init__(self, engine: Any, module: Any) -> None:
+    def __init__(self, engine: Any, target: Any, is_module: bool) -> None:
         self.engine = engine
+        self.held = Held(target)
+        self.holds = False  # whether what is held changes the result, and is put back
+        self.leaves = False  # whether a run changes what is held
         self.rng = engine.get_rng_state()
         self.others: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = list(self.others)
-        self.buffers = {k: b.detach().clone() for k, b in module.named_buffers()} if module else {}
+        self.buffers = (
+            {k: b.detach().clone() for k, b in target.named_buffers()} if is_module else {}
+        )
         self.draws = True
+        self._at_start = True  # nothing has run yet that could have drawn
         self.moved: list[str] = []
         self._given: dict[str, Any] = {}
 
     def restore(self) -> None:
+        if self._at_start:
+            self._at_start = False
+            return
+        if self.holds:
+            self.held.restore()
         if self.draws:
             self.engine.set_rng_state(self.rng)
         if "python" in self.drawn_elsewhere:
@@ -442,6 +553,8 @@ class _State:
         """Leave every random stream as it was found."""
         self.engine.set_rng_state(self.rng)
         self.restore()
+        if self.leaves or self.holds:
+            self.held.leave_as_found()
 
     def fresh_buffers(self) -> dict[str, Any]:
         self._given = {k: b.clone() for k, b in self.buffers.items()}
@@ -449,7 +562,7 @@ class _State:
 
     def note_what_moved(self) -> None:
         """After the first run: which of these it did change, so that later ones are faster."""
-        self.draws = not bool((self.engine.get_rng_state() == self.rng).all())
+        self.draws = not self.engine.equal(self.engine.get_rng_state(), self.rng)
         now: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = [
             name for name, state in self.others.items() if not _same_stream(state, now[name])
@@ -459,4 +572,5 @@ class _State:
             for k, b in self._given.items()
             if not bool((b == self.buffers[k]).all()) and b.numel()
         ]
+        self.leaves = self.held.moved()
         self.restore()

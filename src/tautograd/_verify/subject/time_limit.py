@@ -1,20 +1,100 @@
-"""A limit on how long something may take, where the platform can interrupt it."""
+"""A limit on how long something may take: kept between runs by looking at the clock, inside of them by a signal.
+
+The least that can be done or left out is one run, forward or backward. Each is timed, and none is begun that would not
+end in time, as far as those before tell. What takes long between runs, and a run that takes longer than all before, is
+interrupted where the platform can: in the main thread of a POSIX system.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class TookTooLong(BaseException):
     """The time was up. No plain `Exception`, so that what is tried does not catch it."""
 
 
+clock: Callable[[], float] = time.monotonic
 _LONGEST_IMPORT = 60.0  # seconds; one that takes longer never ends
+_EFFORT = {"forward": 1.0, "backward": 2.0}
+"""Backward multiplies twice where forward multiplied once."""
+
+
+class Deadline:
+    """When something has to have ended, and how long its runs have taken so far."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = clock() + seconds
+        self._longest: dict[Any, float] = {}
+
+    def left(self) -> float:
+        return self.end - clock()
+
+    def expected(self, kind: str, weight: float) -> float:
+        """How long a run will take: as the longest of its kind, or as those of another kind tell.
+
+        `weight` says how much a run is beside others of its kind: in float64 numbers are twice as long.
+        """
+        known = self._longest.get((kind, weight))
+        if (
+            known is not None or kind not in _EFFORT
+        ):  # a single call of the computation is less than all of it
+            return known or 0.0
+        return max(
+            (
+                taken * _EFFORT[kind] * weight / (_EFFORT[other] * others)
+                for (other, others), taken in self._longest.items()
+                if other in _EFFORT
+            ),
+            default=0.0,
+        )
+
+    def timed(self, kind: str, weight: float, run: Callable[..., T], *args: Any) -> T:
+        """What a run gives; it is not begun if it would not end in time."""
+        began = clock()
+        if began + self.expected(kind, weight) > self.end:
+            raise TookTooLong
+        result = run(*args)
+        taken = clock() - began
+        self._longest[kind, weight] = max(self._longest.get((kind, weight), 0.0), taken)
+        return result
+
+
+class _Now(threading.local):
+    deadline: Deadline | None = None
+
+
+now = _Now()
+"""What this thread has to keep, if anything."""
+
+
+def in_time(kind: str, weight: float, run: Callable[..., T], *args: Any) -> T:
+    """One run, forward or backward, within the time that is left."""
+    deadline = now.deadline
+    return run(*args) if deadline is None else deadline.timed(kind, weight, run, *args)
+
+
+@contextmanager
+def ending_in(seconds: float | None) -> Iterator[None]:
+    """All runs inside end after so many seconds, and so does what is between them."""
+    if seconds is None:
+        yield
+        return
+    outer, now.deadline = now.deadline, Deadline(seconds)
+    try:
+        with time_limit(seconds):
+            yield
+    finally:
+        now.deadline = outer
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..._report.plain import Plain
 from .calls import Call
-from .restore import Untouched, same_bits
+from .places import same_bits
+from .restore import Untouched
 from .runs import Run, differing, run_once
 
 

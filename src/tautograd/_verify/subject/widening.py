@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._stand_ins.function_mode import FunctionMode
-from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._trees.nests import WITH_DATACLASSES as NESTS
 
 _WIDE = {
     **dict.fromkeys(("float16", "bfloat16", "float32"), "float64"),

@@ -7,9 +7,12 @@ with the data; within a layer, things are as near to the middle of their neighbo
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from ..record.values import number as written
 
 GAP, RISE, PORT, PAD, HEAD, HEIGHT = 22.0, 42.0, 14.0, 16.0, 24.0, 58.0
 _NARROW = frozenset("iljtfrI.,:;'|()[]!‖ ")
@@ -52,7 +55,13 @@ def width(text: str, size: float = 13.0) -> float:
 
 
 def short(text: str) -> str:
-    return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+    """As much of a text as there is room for; of a number never a part: `1…` may be 1.676e-8."""
+    if len(text) <= _MOST:
+        return text
+    kept = text[: _MOST - 1]
+    if re.match(r"[\d.e−-]", text[len(kept) :]):
+        kept = re.sub(r"(^|[\s\[(,‖=·])[−-]?\d[\d.e−-]*$", r"\1", kept)
+    return re.sub(r"[\s\[(,‖=·…−-]+$", "", kept) + "…"
 
 
 def texts(data: Data, name: str) -> tuple[str, str, str]:
@@ -62,13 +71,70 @@ def texts(data: Data, name: str) -> tuple[str, str, str]:
         node = data["nodes"][number]
         value, shape = node.get("v", ""), node.get("h", "")
         parts = [value, shape if shape != "number" and not value.startswith("[") else ""]
-        said = "   ".join(part for part in parts if part)
+        said = " · ".join(part for part in parts if part)
         if not said and node["k"] == "o":
             said = "value not kept"
         gradient = f"∂ {node['g']}" if node.get("g") else ""
         return short(node.get("q", node["s"])), short(said), short(gradient)
     group = data["groups"][number]
-    return f"▸ {short(group['t'])}", short(group["a"] if group["a"] != group["t"] else "folded"), ""
+    if group.get("c"):
+        return _docked(data, number)
+    about = group["a"] if group["a"] != group["t"] else "folded"
+    held, cuts = _held(data, number)
+    if cuts:
+        about += f" · ✂ {cuts} {'cut' if cuts == 1 else 'cuts'}"
+    return f"▸ {short(group['t'])}", short(about), _reach(data, held)
+
+
+def _held(data: Data, number: int) -> tuple[list[Any], int]:
+    """The leaves in a group at any depth, and how many cuts are there."""
+
+    def is_inside(group: int) -> bool:
+        while group >= 0 and group != number:
+            group = data["groups"][group]["p"]
+        return group == number
+
+    nodes = [node for node in data["nodes"] if node["k"] in "lc" and is_inside(node["p"])]
+    return [n for n in nodes if n["k"] == "l"], sum(n["k"] == "c" for n in nodes)
+
+
+def _reach(data: Data, leaves: list[Any]) -> str:
+    """Their gradients, from the smallest to the largest; NaN is a value too."""
+    known = [node.get("m") for node in leaves]
+    norms = [norm for norm in known if isinstance(norm, (int, float))]
+    if not data["flowed"] or not known:
+        return ""
+    if any(isinstance(norm, str) for norm in known):
+        return "∂ of its leaves: not finite"
+    if not norms:
+        return "no gradient arrives"
+    low, high = min(norms), max(norms)
+    return f"∂ ‖{written(low)}‖" + (f" … ‖{written(high)}‖" if high > low else "")
+
+
+def _docked(data: Data, number: int) -> tuple[str, str, str]:
+    """A layer that is one operation, with its parameters; a function of several, with its result."""
+    group = data["groups"][number]
+    inside = [node for node in data["nodes"] if node["p"] == number]
+    leaves = [node for node in inside if node["k"] == "l" or node.get("e") == "frozen"]
+    if not leaves:
+        last = [node for node in inside if node["k"] == "o"][-1]
+        gradient = f"∂ {last['g']}" if last.get("g") else ""
+        return short(f"▸ {last['s']} = {group['t']}(…)"), short(last.get("v", "")), short(gradient)
+    about = f"  {group['a']}" if group["a"] != group["t"] else ""
+    held = " · ".join(f"{n['s'].rpartition('.')[2]} {n.get('h', '')}" for n in leaves)
+    sizes = " · ".join(f"{n['s'].rpartition('.')[2]} {_norm(n)}" for n in leaves if n.get("g"))
+    gradient = f"∂ {sizes}" if sizes else ""
+    if all(n.get("e") == "frozen" for n in leaves):
+        gradient = "frozen: wants no gradient"
+    return short(f"▸ {group['t']}{about}"), short(held), short(gradient)
+
+
+def _norm(leaf: Any) -> str:
+    """The size of a leaf's gradient, where there is no room for its entries."""
+    if leaf["g"].startswith("‖"):
+        return str(leaf["g"])
+    return f"‖{written(leaf['m'])}‖" if isinstance(leaf["m"], (int, float)) else "‖NaN‖"
 
 
 def arrange(data: Data) -> Arranged:
@@ -117,6 +183,8 @@ def _layout(data: Data, number: int, opened: set[int]) -> _Laid:
             x, tall = x + w + GAP, max(tall, h)
         for name in layer:
             place = places[name]
+            if name[0] == "l":  # past an unfolded module an edge goes straight
+                place.h = max(0.0, tall - HEIGHT)
             feeds = name[0] == "n" and data["nodes"][int(name[1:])]["k"] in "li"
             place.y, place.x = y + (tall - place.h) * (1.0 if feeds else 0.5), place.x - x / 2
         last = i + 1 == len(layers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._files.printable import printable
 from ..chain import Writer
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Group
 
@@ -64,5 +65,10 @@ def _group(
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = (
+        "\n".join(map(printable, text.split("\n")))
+        .replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("\n", "\\n")
+    )
     return f'"{escaped}"'

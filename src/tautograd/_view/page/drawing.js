@@ -1,6 +1,7 @@
 "use strict";
 /* The drawing: only what is in the window is made. From far away boxes are plain and share a path. */
 const LEAST = 11;  // pixels: smaller letters are not written
+const READABLE = 0.32;  // a scale at which a box has room for one line of letters
 const TOP = 44;  // room for the buttons in the corner
 Taut.Drawing = class {
   constructor(svg, state) {
@@ -43,10 +44,14 @@ Taut.Drawing = class {
     while (depth < ups.length && depth < downs.length && ups[depth] === downs[depth]) depth += 1;
     const tensor = s + "." + output, path = [];
     const lanes = (g, from, to) => {
-      for (const lane of Taut.data.groups[g].z[from + ">" + to] || []) path.push({ ...points.get(g + ":" + lane) });
+      for (const lane of Taut.data.groups[g].z[from + ">" + to] || []) {
+        const { x, y, h } = points.get(g + ":" + lane);
+        path.push({ x, y });
+        if (h > 0) path.push(Taut.sideways ? { x: x + h, y } : { x, y: y + h });
+      }
     };
     const start = this.shown.boxes.get(a);
-    path.push({ x: start.x, y: start.y + start.h });
+    path.push(Taut.sideways ? { x: start.x + start.w / 2, y: start.y + start.h / 2 } : { x: start.x, y: start.y + start.h });
     let at = a, hidden = a[0] === "g";
     for (const g of ups.slice(depth).reverse()) {
       if (hidden) { hidden = "g" + g !== a; continue; }
@@ -64,12 +69,13 @@ Taut.Drawing = class {
       lanes(inner[i], "i" + tensor, ends[i + 1]);
     }
     const end = this.shown.boxes.get(b);
-    path.push({ x: end.x, y: end.y });
+    path.push(Taut.sideways ? { x: end.x - end.w / 2, y: end.y + end.h / 2 } : { x: end.x, y: end.y });
     return path;
   }
 
   // Edges that meet at one box do so side by side, in the order in which they come.
   spread() {
+    const [at, room, bend] = Taut.sideways ? ["y", "h", 34] : ["x", "w", 56];
     const into = new Map(), twins = new Map();
     for (const edge of this.edges) {
       if (!into.has(edge.b)) into.set(edge.b, []);
@@ -80,18 +86,18 @@ Taut.Drawing = class {
     }
     for (const [name, list] of into) {
       if (list.length < 2) continue;
-      const { w } = this.shown.boxes.get(name);
-      const before = (edge) => edge.points[edge.points.length - 2].x;
+      const w = this.shown.boxes.get(name)[room];
+      const before = (edge) => edge.points[edge.points.length - 2][at];
       list.sort((p, q) => before(p) - before(q) || p.edges[0] - q.edges[0]);
       const step = Math.min(0.72 * w / list.length, 46);
-      list.forEach((edge, i) => { edge.points[edge.points.length - 1].x += (i - (list.length - 1) / 2) * step; });
+      list.forEach((edge, i) => { edge.points[edge.points.length - 1][at] += (i - (list.length - 1) / 2) * step; });
     }
     for (const list of twins.values()) {
       if (list.length < 2) continue;
       list.forEach((edge, i) => {
-        const { w } = this.shown.boxes.get(edge.a), off = i - (list.length - 1) / 2;
-        edge.points[0].x += off * Math.min(0.72 * w / list.length, 46);
-        if (edge.points.length === 2) edge.bow = off * 56;
+        const w = this.shown.boxes.get(edge.a)[room], off = i - (list.length - 1) / 2;
+        edge.points[0][at] += off * Math.min(0.72 * w / list.length, 46);
+        if (edge.points.length === 2) edge.bow = off * bend;
       });
     }
     for (const edge of this.edges) {
@@ -125,19 +131,43 @@ Taut.Drawing = class {
       label = all.length === 1 ? e[5] : "";
     }
     const aside = state.path && !flows && !all.some((e) => state.path.has(e[0]) && state.path.has(e[2]));
-    if (edge.cut) return { kind: "edge cut" + (aside ? " aside" : ""), label: "" };
+    const picked = edge.edges.includes(state.edge) ? " picked" : "";
+    if (edge.cut) return { kind: "edge cut" + picked + (aside ? " aside" : ""), label: "" };
     const known = all.some((e) => e[4] !== null);
-    if (!known) return { kind: "edge none" + (aside ? " aside" : ""), label: "" };
+    if (!known) return { kind: "edge none" + picked + (aside ? " aside" : ""), label: "" };
     if (waits) return { kind: "edge wait", label: "" };
     const wide = norm > 0 ? 1.3 + 5.2 * this.strength(norm) : typeof norm === "number" ? 1.3 : 5;
-    return { kind: "edge" + (norm === 0 ? " zero" : "") + (flows ? " flow" : "") + (aside ? " aside" : ""), colour: this.colour(norm), wide, label, aside };
+    return { kind: "edge" + (norm === 0 ? " zero" : "") + picked + (flows ? " flow" : "") + (aside ? " aside" : ""), colour: this.colour(norm), wide, label, aside };
   }
 
-  static d(points, bow = 0) {
-    let text = `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}`;
+  // Of an edge over many layers, the part that is in the window: it only goes on.
+  within(points) {
+    if (points.length < 8) return points;
+    const [top, bottom, left, right] = this.reachable, [on, across] = Taut.sideways ? ["x", "y"] : ["y", "x"];
+    const [first, last, low, high] = Taut.sideways ? [left, right, top, bottom] : [top, bottom, left, right];
+    let from = 0, to = points.length - 1;
+    while (from + 1 < to && points[from + 1][on] < first) from += 1;
+    while (to - 1 > from && points[to - 1][on] > last) to -= 1;
+    const few = points.slice(from, to + 1), [p, q] = [few[0], few[few.length - 1]];
+    const outside = few.every((point) => point[across] < low) || few.every((point) => point[across] > high);
+    return outside || q[on] < first || p[on] > last ? [] : few;
+  }
+
+  // A curve from point to point. Of a stretch that is several windows long only the part in the window is written:
+  // dashes on all of it would cost seconds.
+  static d(points, bow = 0, [top, bottom, left, right] = [-Infinity, Infinity, -Infinity, Infinity]) {
+    const put = ([x, y]) => x.toFixed(1) + " " + y.toFixed(1);
+    let text = "", isDown = false;
     for (let i = 1; i < points.length; i += 1) {
-      const p = points[i - 1], q = points[i], half = (p.y + q.y) / 2;
-      text += `C${(p.x + bow).toFixed(1)} ${half.toFixed(1)} ${(q.x + bow).toFixed(1)} ${half.toFixed(1)} ${q.x.toFixed(1)} ${q.y.toFixed(1)}`;
+      const p = points[i - 1], q = points[i], half = (p.y + q.y) / 2, middle = (p.x + q.x) / 2;
+      let curve = Taut.sideways ? [[p.x, p.y], [middle, p.y + bow], [middle, q.y + bow], [q.x, q.y]] : [[p.x, p.y], [p.x + bow, half], [q.x + bow, half], [q.x, q.y]];
+      const inX = Taut.parts(p.x, q.x, left, right, Taut.sideways), inY = Taut.parts(p.y, q.y, top, bottom, !Taut.sideways);
+      const from = Math.max(inX[0], inY[0]), to = Math.min(inX[1], inY[1]);
+      if (from >= to) { isDown = false; continue; }
+      if (from > 0 || to < 1) { curve = Taut.partOf(curve, from, to); isDown = isDown && !from; }
+      if (!isDown) text += "M" + put(curve[0]);
+      text += "C" + curve.slice(1).map(put).join(" ");
+      isDown = to === 1;
     }
     return text;
   }
@@ -145,9 +175,10 @@ Taut.Drawing = class {
   // --- drawing ---------------------------------------------------------------------------------
 
   soon() {
+    this.stale = true;
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+    requestAnimationFrame(() => { this.waiting = false; if (this.stale) this.draw(); });
   }
 
   // Everything, drawn for as long as `take` looks at it.
@@ -162,24 +193,28 @@ Taut.Drawing = class {
   }
 
   draw(all = false) {
+    this.stale = false;
     if (this.drawn && !all) this.drawn();
     const { svg, scale } = this, w = svg.clientWidth, h = svg.clientHeight;
     this.world.setAttribute("transform", `translate(${this.x} ${this.y}) scale(${scale})`);
     const room = 80 / scale, left = -this.x / scale - room, top = -this.y / scale - room;
     const right = left + w / scale + 2 * room, bottom = top + h / scale + 2 * room;
+    this.reachable = all ? [-Infinity, Infinity, -Infinity, Infinity] : [top, bottom, left, right];
     const seen = (x0, y0, x1, y1) => all || x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
     const boxes = [...this.shown.boxes].filter(([, p]) => seen(p.x - p.w / 2, p.y, p.x + p.w / 2, p.y + p.h));
     const far = (boxes.length > 500 && !all) || boxes.length > 3000 || (boxes.length > 150 && scale < 0.2);
     const focused = this.svg.contains(document.activeElement) && document.activeElement.dataset ? document.activeElement.dataset.name : null;
     this.drawFrames(seen);
-    this.drawEdges(seen, far);
+    this.drawEdges(seen, far || this.hurried);  // many steps a second: lines of one look are one path
     this.drawBoxes(boxes, far);
     svg.dataset.boxes = this.shown.boxes.size;
+    svg.classList.toggle("hurried", !!this.hurried);
     if (focused) { const again = svg.querySelector(`[data-name="${focused}"]`); if (again) again.focus({ preventScroll: true }); }
   }
 
   drawFrames(seen) {
     const made = [];
+    this.titles = []; this.titled = [];  // and where they stand, for labels to keep clear of
     for (const f of this.shown.frames) {
       const x = f.x - f.w / 2;
       if (!seen(x, f.y, x + f.w, f.y + f.h)) continue;
@@ -187,20 +222,27 @@ Taut.Drawing = class {
       const g = Taut.make("g", { class: "frame", "data-name": "g" + f.group, tabindex: -1, role: "button", "aria-expanded": "true", "aria-label": title + ", unfolded" });
       g.append(Taut.make("rect", { x, y: f.y, width: f.w, height: f.h, rx: 10 }), Taut.make("rect", { class: "head", x, y: f.y, width: f.w, height: 24 }));
       const size = Math.min(Math.max(12.5, LEAST / this.scale), 23);
-      const text = Taut.make("text", { x: x + 10, y: f.y + 16, style: `font-size:${size}px` });
+      const text = Taut.make("text", { class: "frame-title", x: x + 10, y: f.y + 16, style: `font-size:${size}px` });
       text.textContent = this.scale * f.w < 46 || size * this.scale < LEAST - 0.1 ? "" : "▾ " + Taut.cut(title, "600", Math.max(20, (f.w - 26) * 13 / size));
-      g.append(text);
+      if (text.textContent) g.setAttribute("aria-label", `${text.textContent}, ${title}, unfolded`);
+      if (text.textContent) {  // over the edges that come in there
+        const wide = Taut.width(text.textContent, "600") * size / 13;
+        this.titled.push({ x: x + 10 + wide / 2, y: f.y + 16 - 0.35 * size, half: wide / 2 + 4 });
+        this.titles.push(Taut.make("rect", { class: "title-back", x: x + 7, y: f.y + 16 - 0.95 * size, width: wide + 6, height: 1.25 * size, rx: 3 }), text);
+      }
       made.push(g);
     }
     this.layers.boxes.replaceChildren(...made);
   }
 
   drawEdges(seen, far) {
-    const made = [], backs = [], labels = [], placed = [], shared = new Map();
+    const made = [], backs = [], labels = [], shared = new Map(), placed = this.titled.map((t) => ({ ...t }));
     for (const edge of this.edges) {
       if (!seen(...edge.bounds)) continue;
-      const { kind, colour, wide, label, aside } = this.look(edge);
-      const d = Taut.Drawing.d(edge.points, edge.bow);
+      const points = this.within(edge.points);
+      if (points.length < 2) continue;
+      const { kind, colour, wide, label, aside } = this.look(edge), d = Taut.Drawing.d(points, edge.bow, this.reachable);
+      if (!d) continue;
       if (far) {
         const key = kind + "|" + (colour || "") + "|" + (wide ? Math.round(wide) : "");
         shared.set(key, (shared.get(key) || "") + d);
@@ -208,17 +250,23 @@ Taut.Drawing = class {
       }
       const path = Taut.make("path", { class: kind, d });
       if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
+      if (this.state.step && edge.a[0] === "n" && kind.includes("flow")) {
+        const { uses, came } = this.state.of(edge.a);
+        path.dataset.to = edge.a; path.dataset.uses = uses; path.dataset.came = came;
+      }
       made.push(path);
       if (label && !aside && this.scale > 0.55) {
         const size = Math.max(11.5, LEAST / this.scale);
+        const on = Taut.sideways ? "x" : "y";
         let best = 1;
         for (let i = 2; i < edge.points.length; i += 1) {
-          if (edge.points[i].y - edge.points[i - 1].y > edge.points[best].y - edge.points[best - 1].y + 30) best = i;
+          if (edge.points[i][on] - edge.points[i - 1][on] > edge.points[best][on] - edge.points[best - 1][on] + 30) best = i;
         }
         const p = edge.points[best - 1], q = edge.points[best], half = Taut.width(label, "600") * size / 26 + 4;
         const at = (t) => {  // on the curve, a part of the way along
-          const u = 1 - t, a = u * u * u + 3 * u * u * t, bend = 3 * u * t * (edge.bow || 0), middle = (p.y + q.y) / 2;
-          return { x: a * p.x + (1 - a) * q.x + bend, y: u * u * u * p.y + 3 * u * t * middle + t * t * t * q.y };
+          const u = 1 - t, a = u * u * u + 3 * u * u * t, bend = 3 * u * t * (edge.bow || 0), along = (from, to) => u * u * u * from + 3 * u * t * (from + to) / 2 + t * t * t * to;
+          if (Taut.sideways) return { x: along(p.x, q.x), y: a * p.y + (1 - a) * q.y + bend };
+          return { x: a * p.x + (1 - a) * q.x + bend, y: along(p.y, q.y) };
         };
         const free = (c) => placed.every((o) => Math.abs(o.y - c.y) > 1.4 * size || Math.abs(o.x - c.x) > o.half + half);
         const spot = [0.5, 0.7, 0.3, 0.85, 0.15].map(at).find(free);
@@ -239,7 +287,7 @@ Taut.Drawing = class {
       if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
       made.push(path);
     }
-    this.layers.lines.replaceChildren(...made, ...backs, ...labels);
+    this.layers.lines.replaceChildren(...made, ...this.titles, ...backs, ...labels);
   }
 
   drawBoxes(boxes, far) {
@@ -253,39 +301,81 @@ Taut.Drawing = class {
         continue;
       }
       const box = Taut.box(name), x = p.x - p.w / 2;
-      const classes = ["node", kind, node && node.r ? "r" : "", is.now ? "now" : "", is.later ? "later" : "", is.aside ? "aside" : "", state.chosen === name ? "chosen" : ""];
-      const g = Taut.make("g", { class: classes.filter(Boolean).join(" "), "data-name": name, role: "button", tabindex: state.chosen === name ? 0 : -1, "aria-label": state.describe(name) });
+      const classes = ["node", kind, (node ? node.r : Taut.children[i].nodes.some((k) => Taut.data.nodes[k].r)) ? "r" : "", is.now ? "now" : "", is.later ? "later" : "", is.aside ? "aside" : "", state.chosen === name ? "chosen" : "", node && Taut.data.touch && Taut.data.touch.leaves.includes(i) ? "touchable" : ""];
+      const g = Taut.make("g", { class: classes.filter(Boolean).join(" "), "data-name": name, role: "button", tabindex: state.chosen === name ? 0 : -1 });
       if (isGroup) {
         g.setAttribute("aria-expanded", "false");
         g.append(Taut.make("rect", { class: "shade", x: x + 5, y: p.y + 5, width: p.w, height: p.h, rx: 8 }));
       }
-      g.append(Taut.make("rect", { x, y: p.y, width: p.w, height: p.h, rx: kind === "l" ? 29 : kind === "i" ? 4 : 8 }));
+      g.append(Taut.make("rect", { x, y: p.y, width: p.w, height: p.h, rx: kind === "l" ? (box.V ? 14 : 29) : kind === "i" ? 4 : 8 }));
+      const left = box.V ? Taut.TILE : 0, right = box.G ? Taut.TILE : 0, middle = p.x + (left - right) / 2;
+      if (state.step && is.uses) {  // as much of it as has arrived
+        const part = Math.min(is.came / is.uses, 1), inset = 2;
+        g.append(Taut.make("rect", { class: "fill", x: x + inset, y: p.y + inset + (p.h - 2 * inset) * (1 - part), width: p.w - 2 * inset, height: (p.h - 2 * inset) * part, rx: kind === "l" && !box.V ? 26 : 6 }));
+      }
+      if (box.V) g.append(this.tile(box.V, x + 2, p));
+      if (box.G && is.known) g.append(this.tile(box.G, x + p.w - 2 - Taut.TILE, p));
       // From afar letters stay as large as can be read: what there is no room for then is left out.
       const least = LEAST / this.scale, rows = Math.floor(54 / Math.max(16, least * 1.15));
+      const said = [];
       const write = (text, cls, weight, size, y) => {
-        const t = Taut.make("text", { class: cls, x: p.x, y, "text-anchor": "middle" });
+        const t = Taut.make("text", { class: cls, x: middle, y, "text-anchor": "middle" });
         t.style.fontSize = size + "px";
-        t.textContent = size > 13 ? Taut.cut(text, weight, (p.w - 10) * 13 / size) : text;
-        g.append(t);
+        t.textContent = Taut.cut(text, weight, (p.w - 10 - left - right) * 13 / size);
+        g.append(t, " ");
+        said.push(t.textContent);
       };
-      const gradient = is.known ? box.gradient : "";
-      const texts = [[isGroup ? "▸ " + box.title : box.title, "t", "600", 13], [gradient, "g", "600", 12], [box.value, "v", "400", 12]];
+      const room = p.w - 10 - left - right, fits = (text) => Taut.width(text, "600") * Math.max(12, least) / 13 <= room;
+      const gradient = is.known ? (box.norm && !fits(box.gradient) ? box.norm : box.gradient) : (is.partly || []).find(fits) || (is.partly || []).at(-1) || "";
+      const texts = [[isGroup ? "▸ " + box.title : box.title, "t", "600", 13], [gradient, "g", "600", 12], [box.shape && !fits(box.value) ? box.shape : box.value, "v", "400", 12]];
       const shown = texts.filter(([text]) => text).slice(0, rows);
       if (shown.length === 3) [shown[1], shown[2]] = [shown[2], shown[1]];  // the gradient stands below the value
       const tall = Math.max(16, least * 1.15), top = p.y + (p.h - tall * shown.length) / 2;
       shown.forEach(([text, cls, weight, size], i) => write(text, cls, weight, Math.max(size, least), top + tall * (i + 0.76)));
+      g.setAttribute("aria-label", said.join(" ") + ", " + state.describe(name));  // what is seen comes first
       made.push(g);
     }
     const plain = [...shared].map(([kind, d]) => Taut.make("path", { class: "far " + kind, d }));
     this.layers.items.replaceChildren(...plain, ...made);
   }
 
+  tile(tile, x, p) {
+    const room = Taut.TILE - 6, { w, h } = Taut.tiles.size(tile, room, room);
+    return Taut.make("image", { href: Taut.tiles.picture(tile), x: x + 3 + (room - w) / 2, y: p.y + (p.h - h) / 2, width: w, height: h, preserveAspectRatio: "none" });
+  }
+
   // --- moving ----------------------------------------------------------------------------------
 
-  fit() {
+  // The scale at which all of an arrangement is in the window.
+  fitting({ w, h }) {
+    const whole = Math.min((this.svg.clientWidth - 40) / Math.max(w, 1), (this.svg.clientHeight - 60) / Math.max(h, 1), 1.4);
+    return Math.max(whole, 0.02);
+  }
+
+  // Which way it goes, and how wide its boxes are: a wide window has it from left to right if it can be read
+  // there, or is larger than the other way; where letters are larger than planned, lest they be too small, boxes are as wide as they need.
+  suit(chosen = null) {
+    const wide = this.svg.clientWidth > 1.6 * this.svg.clientHeight, least = LEAST / 13;
+    Taut.turn(false);
+    const down = this.fitting(Taut.arrange());
+    let side = chosen;
+    if (side === null) {
+      Taut.turn(true);
+      side = wide && this.fitting(Taut.arrange()) >= Math.min(least, down);
+    }
+    if (!side && down < least) {
+      const wider = Math.min(1.6, least / down);
+      Taut.turn(false, wider);
+      if (this.fitting(Taut.arrange()) < 0.97 * down) Taut.turn(false);
+    } else Taut.turn(side);
+    this.arrange();
+  }
+
+  // All of it; or, where no letter could be read then, as much as fits across, from its beginning on.
+  fit(readable = false) {
     const w = this.svg.clientWidth, h = this.svg.clientHeight, { shown } = this;
-    const whole = Math.min((w - 40) / Math.max(shown.w, 1), (h - 60) / Math.max(shown.h, 1), 1.4);
-    this.scale = Math.max(whole, 0.02);
+    this.scale = this.fitting(shown);
+    if (readable && this.scale < READABLE && !Taut.sideways) this.scale = Math.max(this.scale, Math.min(READABLE, (w - 16) / Math.max(shown.w, 1)));
     this.x = (w - shown.w * this.scale) / 2;
     this.y = TOP + Math.max(0, (h - 60 - shown.h * this.scale) / 2);
     this.soon();
@@ -299,17 +389,52 @@ Taut.Drawing = class {
     this.soon();
   }
 
-  // Bring a box into the window, near enough to be read. What is there already stays where it is.
-  reach(name) {
-    const p = this.shown.boxes.get(name) || this.shown.frames.find((f) => "g" + f.group === name);
+  // Bring a box into the window, near enough to be read, and those beside it if there is room for all. What is
+  // there already stays where it is.
+  reach(name, others = []) {
+    let p = this.shown.boxes.get(name) || this.shown.frames.find((f) => "g" + f.group === name);
     if (!p) return;
+    const all = [p, ...others.map((other) => this.shown.boxes.get(other)).filter(Boolean)];
+    const left = Math.min(...all.map((b) => b.x - b.w / 2)), right = Math.max(...all.map((b) => b.x + b.w / 2));
+    const top = Math.min(...all.map((b) => b.y)), bottom = Math.max(...all.map((b) => b.y + b.h));
+    const near = Math.max(this.scale, 0.5);
+    if ((right - left) * near < this.svg.clientWidth - 16 && (bottom - top) * near < this.svg.clientHeight - TOP - 8) p = { x: (left + right) / 2, y: top, w: right - left, h: bottom - top };
     const w = this.svg.clientWidth, h = this.svg.clientHeight;
     if (this.scale < 0.5) { this.zoom(0.9 / this.scale, p.x * this.scale + this.x, (p.y + p.h / 2) * this.scale + this.y); }
     const s = this.scale;
     this.x += Taut.shift((p.x - p.w / 2) * s + this.x, p.w * s, 4, w - 4);
     this.y += Taut.shift(p.y * s + this.y, p.h * s, TOP - 6, h - 4);
+    const map = Taut.mapSize(this), free = w - map.w - 24, below = map.h + 20;  // what the minimap does not cover
+    if (map.w && (p.x + p.w / 2) * s + this.x > free && p.y * s + this.y < below) {
+      if (p.w * s < free - 8) this.x += free - ((p.x + p.w / 2) * s + this.x); else this.y += below - (p.y * s + this.y);
+    }
     this.soon();
   }
+};
+// Between which of its points one of our curves is inside two bounds, where it is long beside them. Along its way both
+// handles are halfway; across it they are at the ends: it only goes on in either.
+Taut.parts = (p, q, low, high, isAlong) => {
+  if (Math.abs(q - p) <= 2 * (high - low)) return [0, 1];
+  const reached = (bound) => {
+    const part = (bound - p) / (q - p);
+    let from = 0, to = 1;
+    if (part <= 0 || part >= 1) return part <= 0 ? 0 : 1;
+    for (let i = 0; i < 30; i += 1) {
+      const t = (from + to) / 2;
+      if ((isAlong ? 1.5 * t * (1 - t) + t ** 3 : 3 * t * t - 2 * t ** 3) < part) from = t; else to = t;
+    }
+    return from;
+  };
+  return q > p ? [reached(low), reached(high)] : [reached(high), reached(low)];
+};
+// The stretch of a cubic curve between two of its points, as a cubic curve.
+Taut.partOf = (curve, from, to) => {
+  const at = (...parts) => {
+    let points = curve;
+    for (const t of parts) points = points.slice(1).map((q, i) => [0, 1].map((k) => points[i][k] + (q[k] - points[i][k]) * t));
+    return points[0];
+  };
+  return [at(from, from, from), at(from, from, to), at(from, to, to), at(to, to, to)];
 };
 // By how much a stretch has to move to be between two bounds, with some room; 0 if it is there.
 Taut.shift = (at, size, from, to) => {

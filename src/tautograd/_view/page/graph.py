@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..._user_code.sites import Site
 from ..record.values import Value, plain_number
 
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])")  # also in MaxPool2DWithIndices
 OPERATION, LEAF, INPUT, CUT = "operation", "leaf", "input", "cut"
 
 
@@ -18,8 +21,9 @@ class Group:
     number: int
     parent: int  # -1 for the outermost
     label: str
-    kind: str = "module"  # or "part"
+    kind: str = "module"  # or "part", or "call": of a function that recorded several nodes
     about: str = ""
+    is_one_call: bool = False  # one operation to who called it, however many nodes it recorded
 
 
 @dataclass(eq=False)
@@ -34,9 +38,14 @@ class Node:
     arrived: dict[int, Value] = field(default_factory=dict)  # gradients, by output number
     site: Site | None = None
     call: str = ""  # the call that recorded it, as `mul(x, 3)`
+    part_of: tuple[int, str] = (
+        0,
+        "",
+    )  # that call's number and name, of its last node and all others
     arguments: list[Any] = field(default_factory=list)  # of its call: (node, output), or numbers
     operands: list[Any] = field(default_factory=list)  # values of its inputs, by place, or None
     numbers: dict[str, float] = field(default_factory=dict)  # that the node saved: an exponent
+    first_use: int = -1  # of a leaf: as which of all leaves it was first used
     group: int = 0
     root: bool = False
     custom: bool = False
@@ -44,6 +53,8 @@ class Node:
     time: int = 0  # when it was recorded
     leaves: bool = False  # of a cut: the value went to Python
     after_cut: bool = False  # of an input: computed from what was cut
+    frozen: bool = False  # of an input: a module's parameter that wants no gradient
+    indirect: bool = False  # of such an input: there were other operations, or tensors, on the way
     before: Value | None = None  # what a leaf's `.grad` held before
 
     @property
@@ -151,6 +162,7 @@ def _plain_node(node: Node) -> dict[str, Any]:
     }
 
 
+@functools.cache
 def operation_of(name: str) -> str:
     """`native_layer_norm` of `NativeLayerNormBackward0`, `MyFunction` of `MyFunctionBackward`."""
     plain = name.rpartition("::")[2]
@@ -159,12 +171,7 @@ def operation_of(name: str) -> str:
         return plain
     if not tail:  # a custom Function keeps the name of its class
         return head
-    parts = []
-    for i, letter in enumerate(head):
-        if letter.isupper() and head[i - 1 : i].islower():
-            parts.append("_")
-        parts.append(letter.lower())
-    return "".join(parts)
+    return _WORDS.sub("_", head).lower()
 
 
 def norm_of(value: Value | None) -> Any:

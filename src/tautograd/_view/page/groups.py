@@ -7,25 +7,23 @@ users. Where no calls were noted, a node's module is inferred from the parameter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ..record.module_calls import Entered
+from ..record.names import Names
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Group, Node
 
 MOST_INSIDE = 60  # more than that in one group is divided,
 PART = 40  # into parts of so many
 MOST_SOURCES = 16  # leaves, or inputs, beside each other in one group
-OPEN = 40  # so many boxes are shown at first,
-TALL = 12  # and so many of them one below the other
 
 
-def make_groups(graph: Graph, calls: dict[int, Entered], modules: Sequence[Any] = ()) -> None:
+def make_groups(graph: Graph, calls: dict[int, Entered], names: Names | None = None) -> None:
     """Give the graph its groups, and each node its place in them."""
+    names = names or Names()
     if calls:
-        _from_calls(graph, calls)
+        _from_calls(graph, calls, names)
     else:
-        _from_parameters(graph, modules)
+        _from_parameters(graph, names)
+    _from_functions(graph)
     _divide(graph)
     _place_sources(graph)
     _gather_sources(graph)
@@ -44,7 +42,7 @@ def ancestors(graph: Graph, number: int) -> list[int]:
 # ---- modules -------------------------------------------------------------------------------------
 
 
-def _from_calls(graph: Graph, calls: dict[int, Entered]) -> None:
+def _from_calls(graph: Graph, calls: dict[int, Entered], names: Names) -> None:
     graph.groups = [Group(0, -1, "")]
     number: dict[int, int] = {0: 0}
 
@@ -54,7 +52,7 @@ def _from_calls(graph: Graph, calls: dict[int, Entered]) -> None:
             parent = group_of(entered.parent)
             around = calls[entered.parent].path if entered.parent else ""
             inner = entered.path.removeprefix(f"{around}." if around else "")
-            label = inner or entered.kind
+            label = inner or names.called.get(id(entered.module), "") or entered.kind
             made = Group(len(graph.groups), parent, label, "module", entered.kind)
             graph.groups.append(made)
             number[call] = made.number
@@ -64,11 +62,12 @@ def _from_calls(graph: Graph, calls: dict[int, Entered]) -> None:
         node.group = group_of(node.group) if node.group in calls else 0
 
 
-def _from_parameters(graph: Graph, modules: Sequence[Any]) -> None:
+def _from_parameters(graph: Graph, names: Names) -> None:
     """A node that uses `mlp.0.weight` belongs to `mlp.0`; one between two modules, to what holds both."""
     graph.groups = [Group(0, -1, "")]
     for node in graph.nodes:
         node.group = 0
+    modules = names.modules
     paths = {name: name.rpartition(".")[0] for m in modules for name, _ in m.named_parameters()}
     kinds = {name: type(inner).__name__ for m in modules for name, inner in m.named_modules()}
     if not paths:
@@ -115,6 +114,32 @@ def _from_parameters(graph: Graph, modules: Sequence[Any]) -> None:
             graph.groups.append(made)
             open_path.append((full, made.number))
         node.group = open_path[-1][1] if open_path else 0
+
+
+def _from_functions(graph: Graph) -> None:
+    """`cross_entropy(…)` is one box, though two nodes were recorded; so is all that one call recorded.
+
+    A module that does nothing but that call, as Linear does, is that box itself.
+    """
+    calls: dict[tuple[int, str], list[Node]] = {}
+    others: dict[int, set[tuple[int, str]]] = {}  # in a group: what was called there
+    for node in graph.nodes:
+        if node.kind == OPERATION:
+            if node.part_of[1]:
+                calls.setdefault(node.part_of, []).append(node)
+            others.setdefault(node.group, set()).add(node.part_of)
+    parents = {group.parent for group in graph.groups}
+    for call, nodes in calls.items():
+        around = graph.groups[nodes[0].group]
+        if any(node.group != around.number for node in nodes) or len(nodes) > MOST_INSIDE:
+            continue
+        if around.number and others[around.number] == {call} and around.number not in parents:
+            around.is_one_call = True
+        elif len(nodes) > 1:
+            made = Group(len(graph.groups), around.number, call[1], "call", is_one_call=True)
+            graph.groups.append(made)
+            for node in nodes:
+                node.group = made.number
 
 
 def _common(one: str, other: str) -> str:
@@ -199,7 +224,8 @@ def _place_sources(graph: Graph) -> None:
                 same = [a for a, b in zip(shared, around, strict=False) if a == b]
                 shared = same
         if shared and node.kind != CUT:
-            node.group = shared[-1]
+            given = node.kind == INPUT and node.name and not node.call  # the program's own variable
+            node.group = 0 if given and not node.frozen else shared[-1]
 
 
 def _gather_sources(graph: Graph) -> None:
@@ -249,30 +275,3 @@ def _drop_small(graph: Graph) -> None:
     for i, group in enumerate(kept):
         group.number = i
     graph.groups = kept
-
-
-def open_at_first(graph: Graph, layers: list[list[list[str]]], most: int = OPEN) -> list[int]:
-    """Groups that are unfolded at first: all of a small graph, else as deep as leaves it readable."""
-    opened, front = {0}, [0]
-    while True:
-        inner = [g.number for g in graph.groups if g.parent in front]
-        wider = opened | set(inner)
-        if not inner or _boxes(wider, layers) > most or _height(0, wider, layers) > TALL:
-            return sorted(opened)
-        opened, front = wider, inner
-
-
-def _boxes(opened: set[int], layers: list[list[list[str]]]) -> int:
-    names = (name for group in opened for layer in layers[group] for name in layer)
-    return sum(name[0] == "n" or (name[0] == "g" and int(name[1:]) not in opened) for name in names)
-
-
-def _height(group: int, opened: set[int], layers: list[list[list[str]]]) -> int:
-    """How many boxes stand one below the other."""
-    total = 0
-    for layer in layers[group]:
-        inner = [int(name[1:]) for name in layer if name[0] == "g" and int(name[1:]) in opened]
-        total += max((_height(i, opened, layers) for i in inner), default=0) or any(
-            name[0] in "ng" for name in layer
-        )
-    return total

@@ -17,14 +17,29 @@ from ..._report import shell
 from ..._report.wording import shared_place
 from ..._version import __version__
 from ..chain import Writer, Written, as_text
+from ..uncollected import uncollected
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Node, norm_of
-from .groups import open_at_first
 from .layout import lay_out
+from .opened import open_at_first
+from .remarks import remarks
+from .tiles import cells_for, histogram, tile
+from .touch import touchable
 
 _FOLDER = Path(__file__).parent
 AROUND = 60  # lines of a long file that are kept before and after those that matter
 MOST_ROWS = 200  # of the table that is there without JavaScript
 
+_SCRIPTS = (
+    "layout.js",
+    "tiles.js",
+    "drawing.js",
+    "panel.js",
+    "search.js",
+    "share.js",
+    "play.js",
+    "minimap.js",
+)
+_TOUCH = ("touch_ops.js", "touch_words.js", "touch.js")  # for pages that compute by themselves
 _LETTER = {OPERATION: "o", LEAF: "l", INPUT: "i", CUT: "c"}
 
 
@@ -38,7 +53,8 @@ class Shown:
 
 def as_page(graph: Graph, shown: Shown | None = None) -> str:
     """The whole page."""
-    return "".join(_page(graph, shown or Shown()))
+    with uncollected():
+        return "".join(_page(graph, shown or Shown()))
 
 
 def _page(graph: Graph, shown: Shown) -> Iterator[str]:
@@ -52,14 +68,14 @@ def _page(graph: Graph, shown: Shown) -> Iterator[str]:
     for note in graph.notes:
         yield f'<p class="warning note" role="note">{escape(note)}</p>'
     yield shell.text_of(_FOLDER / "app.html")
-    yield from _table(graph, written, shown)
-    yield shell.data(page_data(graph, writer, written, shown))
-    yield shell.scripts(
-        [
-            _FOLDER / name
-            for name in ("layout.js", "drawing.js", "panel.js", "search.js", "share.js", "page.js")
-        ]
-    )
+    yield from _table(graph, writer, written, shown)
+    data = page_data(graph, writer, written, shown)
+    data["touch"] = touchable(graph)
+    held = shell.data(data)
+    yield held
+    parts = [*_SCRIPTS, *(_TOUCH if data["touch"] else ("untouched.js",)), "page.js"]
+    packed = "packed-data" in held[:50]
+    yield shell.scripts([_FOLDER / name for name in parts], packed=packed)
     yield "</body></html>\n"
 
 
@@ -95,7 +111,9 @@ def _counted(count: int, one: str, many: str = "") -> str:
 # ---- without JavaScript --------------------------------------------------------------------------
 
 
-def _table(graph: Graph, written: dict[int, Written], shown: Shown) -> Iterator[str]:
+def _table(
+    graph: Graph, writer: Writer, written: dict[int, Written], shown: Shown
+) -> Iterator[str]:
     yield '<details id="summary" open><summary>As text: every step of backward</summary>'
     leaves = [n for n in graph.nodes if n.kind == LEAF]
     if leaves:
@@ -107,10 +125,15 @@ def _table(graph: Graph, written: dict[int, Written], shown: Shown) -> Iterator[
             yield f"<tr><td><code>{escape(node.symbol)}</code></td><td>{shape}</td>"
             yield f"<td>{escape(gradient)}</td></tr>"
         yield "</tbody></table></div>"
-    for node in graph.nodes:
-        if node.kind == CUT:
-            where = f" at {escape(_place(node))}" if node.site and shown.source else ""
-            yield f"<p>✂ The graph is cut by <code>{escape(node.name)}</code>{where}.</p>"
+    found = remarks(graph)
+    if found:
+        yield "<p>What stands out:</p><ul>"
+        for remark in found:
+            node = graph.nodes[remark.node]
+            where = f" ({escape(_place(node))})" if node.site and shown.source else ""
+            name = escape(_titled(node, writer))
+            yield f"<li>{escape(remark.before)}<b>{name}</b>{escape(remark.after)}{where}</li>"
+        yield "</ul>"
     yield "<ol>"
     for number in graph.steps[:MOST_ROWS]:
         step = written[number]
@@ -144,11 +167,12 @@ def page_data(
     shown = shown or Shown()
     sites, files = _Sites(), _Files(shown.links)
     layouts = lay_out(graph)
+    cells = cells_for(graph) if steps else 0  # a picture without steps has no panel to show them in
     nodes = []
     for node in graph.nodes:
         known = node.site is not None and shown.source
         site = sites.number(node.site, files) if known else -1
-        nodes.append(_node(node, writer, site))
+        nodes.append({**_node(node, writer, site), **_pictures(node, cells)})
     return {
         "title": graph.title,
         "file": _file_name(graph.title),
@@ -163,9 +187,13 @@ def page_data(
             for e in graph.edges
         ],
         "groups": [
-            {"p": g.parent, "t": g.label, "a": g.about, "k": g.kind, "y": x.layers, "z": x.lanes}
+            {
+                "p": g.parent, "t": g.label, "a": g.about, "k": g.kind, "y": x.layers, "z": x.lanes,
+                "c": int(g.is_one_call),
+            }
             for g, x in zip(graph.groups, layouts, strict=True)
         ],
+        "remarks": [[r.before, r.node, r.after, int(r.is_bad)] for r in remarks(graph) if steps],
         "open": open_at_first(graph, [layout.layers for layout in layouts]),
         "steps": [
             {"n": number, "t": step.title, "a": step.arrives, "g": step.gives}
@@ -179,11 +207,7 @@ def page_data(
 def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     value = node.value
     found: dict[str, Any] = {"k": _LETTER[node.kind], "s": node.symbol, "p": node.group}
-    title = writer.equation(node) if node.kind == OPERATION else node.symbol
-    if node.kind == CUT:
-        title = f"✂ {node.name}"
-    if node.kind == INPUT and node.call:
-        title = writer.made(node)
+    title = _titled(node, writer)
     optional = {
         "q": title if title != node.symbol else "",
         "n": node.name if node.kind in (OPERATION, CUT) else "",
@@ -204,13 +228,35 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     return found
 
 
+def _titled(node: Node, writer: Writer) -> str:
+    if node.kind == OPERATION:
+        return writer.equation(node)
+    if node.kind == CUT:
+        return f"✂ {node.name}"
+    return writer.made(node) if node.kind == INPUT and node.call else node.symbol
+
+
+def _pictures(node: Node, cells: int) -> dict[str, Any]:
+    """Value and gradient as heat maps, and how their entries are spread."""
+    if not cells:
+        return {}
+    value, gradient = node.value, node.gradient
+    found = {
+        "V": tile(value, cells),
+        "G": tile(gradient, cells),
+        "W": histogram(value),
+        "H": histogram(gradient),
+    }
+    return {key: made for key, made in found.items() if made is not None}
+
+
 def _ending(node: Node) -> str:
-    """Why no gradient comes here, where that is to be told: it left for Python, was cut, or has none."""
+    """Why no gradient comes here, where that is to be told: left for Python, cut, none by nature, frozen."""
     if node.kind == CUT:
         return "python" if node.leaves else ""
     if node.kind == INPUT and node.call:
         return "after" if node.after_cut else "none"
-    return ""
+    return "frozen" if node.frozen else ""
 
 
 def _short(text: str) -> str:

@@ -67,14 +67,17 @@ Taut.panel = (state, drawing, act) => {
     const made = make("ul", "links");
     list.slice(0, 40).forEach((e) => {
       const item = make("li"), i = data.edges[e][end];
-      item.append(jump(i, data.nodes[i].q || data.nodes[i].s)); made.append(item);
+      const [, , , , , label, cut] = data.edges[e];
+      item.append(jump(i, data.nodes[i].q || data.nodes[i].s));
+      if (cut || label) item.append(make("small", "soft", cut ? " ✂ cut" : ` ∂ ${label}`));
+      made.append(item);
     });
     return [heading(title), made];
   };
   const explainNode = (i) => {
     const node = data.nodes[i], parts = [];
     const step = when[i] === Infinity ? null : data.steps[when[i] - 1];
-    const kinds = { o: node.n, l: "a leaf: its gradient is kept", i: node.e === "after" ? "computed from what was cut off" : node.e ? "has no gradient by its nature" : "an input that wants no gradient", c: "the graph is cut here" };
+    const kinds = { o: node.n, l: "a leaf: its gradient is kept", i: node.e === "frozen" ? "a frozen parameter: it wants no gradient (requires_grad=False)" : node.e === "after" ? "computed from what was cut off" : node.e ? "has no gradient by its nature" : "an input that wants no gradient", c: "the graph is cut here" };
     parts.push(make("h2", "", node.q || node.s), make("p", "soft", kinds[node.k] + (node.r ? " · backward starts here" : "")));
     if (node.k === "c") parts.push(make("p", "", node.e && !out[i].length ? "The value went to Python here, and was not seen to come back. If it did, no gradient follows it."
       : `The value goes on, its history does not: no gradient comes back through ${node.n}.`));
@@ -89,6 +92,7 @@ Taut.panel = (state, drawing, act) => {
     } else if (data.flowed && "ol".includes(node.k)) parts.push(make("p", "", `No gradient of ${data.end} arrives here: what depends on it was cut off.`));
     if (node.l !== undefined) parts.push(...source(node.l));
     parts.push(heading("Value"), facts([["value", node.v], ["shape", node.h], ["dtype", node.d], ["gradient", node.g], ["module", Taut.around(node.p).slice(1).map((g) => data.groups[g].t).join(" › ")]]));
+    parts.push(...Taut.tiles.panel(node));
     parts.push(...links("Made from", into[i], 0), ...links("Used by", out[i], 2));
     return parts;
   };
@@ -99,9 +103,10 @@ Taut.panel = (state, drawing, act) => {
     list.slice(0, 60).forEach((i) => {
       const row = make("tr"), name = make("td", "links");
       name.append(jump(i, data.nodes[i].s));
-      const said = data.nodes[i].g || "none", g = make("td", said[0] === "[" ? "few" : "number", said);
+      const whole = data.nodes[i].g || "none", long = whole[0] === "[" && whole.length > 30 && typeof data.nodes[i].m === "number";
+      const said = long ? `‖${Taut.number(data.nodes[i].m)}‖` : whole, g = make("td", said[0] === "[" ? "few" : "number", said);
       if (typeof data.nodes[i].m === "string") g.style.color = "var(--strange)";
-      row.append(name, make("td", "", data.nodes[i].h || ""), g); table.append(row);
+      row.append(name, make("td", "shape", data.nodes[i].h || ""), g); table.append(row);
     });
     return table;
   };
@@ -119,19 +124,19 @@ Taut.panel = (state, drawing, act) => {
     const parts = [make("h2", "", `How ${data.title} depends on its leaves`)];
     const how = make("p");
     if (data.flowed) {
-      how.append("Values flow down, gradients flow up. ", make("kbd", "", "→"), " takes backward one operation further, ", make("kbd", "", "←"), " one back, ", make("kbd", "", "Shift →"), " over a module. Click a box for its chain rule, a module to fold it.");
-    } else how.append("Values flow down. Click a box for what it holds, a module to fold it.");
+      how.append(Taut.sideways ? "Values flow to the right, gradients to the left. " : "Values flow down, gradients flow up. ", make("kbd", "", "→"), " takes backward one operation further, ", make("kbd", "", "←"), " one back", ...(data.groups.length > 1 ? [", ", make("kbd", "", "Shift →"), " over a module. Click a box for its chain rule, a module to fold it."] : [". Click a box for its chain rule."]));
+    } else how.append(Taut.sideways ? "Values flow to the right. " : "Values flow down. ", "Click a box for what it holds, a module to fold it.");
     if (data.end !== data.title) how.append(` Here L = ${data.title}, the sum that backward started from.`);
     parts.push(how);
-    const cuts = data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "c");
-    if (cuts.length) {
-      const list = make("ul", "links");
-      cuts.slice(0, 30).forEach((i) => {
-        const item = make("li"), l = data.nodes[i].l;
-        item.append(jump(i, data.nodes[i].q + (l === undefined ? "" : ` at ${data.files[data.sites[l][0]].name}:${data.sites[l][1]}`)));
+    if (data.remarks.length) {
+      const list = make("ul", "remarks links");
+      for (const [before, i, after, bad] of data.remarks) {
+        const item = make("li", bad ? "bad" : ""), { l } = data.nodes[i];
+        item.append(before, jump(i, data.nodes[i].q || data.nodes[i].s), after);
+        if (l !== undefined) item.append(make("small", "soft", ` ${data.files[data.sites[l][0]].name}:${data.sites[l][1]}`));
         list.append(item);
-      });
-      parts.push(heading("Where the graph is cut"), list);
+      }
+      parts.push(heading(state.changed ? "What stood out before it was touched" : "What stands out"), list);
     }
     parts.push(heading("Leaves"), leaves(data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "l")));
     return parts;

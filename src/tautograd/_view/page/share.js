@@ -11,10 +11,13 @@ Taut.share = (state, drawing, act) => {
     if (state.step) parts.push("step=" + state.step);
     if (open !== first) parts.push("open=" + open);
     if (state.chosen && !state.step) parts.push("at=" + state.chosen);
+    if (state.side !== null) parts.push("side=" + +state.side);
+    if (act.touch.written()) parts.push("set=" + act.touch.written());
     return parts.join("&");
   };
   let last = "";
   const note = () => {
+    if (drawing.hurried) return;  // many steps a second: browsers count that many addresses as an attack
     const now = written();
     if (now === last) return;
     last = now;
@@ -24,7 +27,9 @@ Taut.share = (state, drawing, act) => {
   const read = () => {
     const said = new URLSearchParams(location.hash.slice(1));
     last = location.hash.slice(1);
-    if (!said.has("step") && !said.has("open") && !said.has("at")) return false;
+    if (!["step", "open", "at", "set", "side"].some((key) => said.has(key))) return false;
+    act.touch.read(said.get("set"));
+    if (/^[01]$/.test(said.get("side"))) { state.side = said.get("side") === "1"; drawing.suit(state.side); }
     if (said.has("open")) {
       Taut.open.clear();
       for (const g of ["0", ...said.get("open").split(".")]) if (data.groups[+g]) Taut.open.add(+g);
@@ -84,6 +89,7 @@ Taut.share = (state, drawing, act) => {
   let kept = null;
   addEventListener("beforeprint", () => {
     kept = [drawing.x, drawing.y, drawing.scale];
+    drawing.isOnPaper = true;
     $("summary").open = true;
     $("graph").setAttribute("viewBox", `-20 -20 ${drawing.shown.w + 40} ${drawing.shown.h + 40}`);
     drawing.x = 0; drawing.y = 0; drawing.scale = 1;
@@ -91,6 +97,7 @@ Taut.share = (state, drawing, act) => {
   });
   addEventListener("afterprint", () => {
     $("graph").removeAttribute("viewBox");
+    drawing.isOnPaper = false;
     if (kept) [drawing.x, drawing.y, drawing.scale] = kept;
     $("summary").open = false;
     drawing.draw();

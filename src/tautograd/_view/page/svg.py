@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,11 +90,13 @@ def _edges(data: Data, shown: Arranged) -> Iterator[str]:
             key = i if a[0] == b[0] == "n" else (a, b, edge[6])
             merged.setdefault(key, [a, b, []])[2].append(edge)
     labels = []
-    beside: dict[tuple[str, str], int] = {}
+    twins = Counter((a, b) for a, b, _ in merged.values())
+    beside: Counter[tuple[str, str]] = Counter()
     for a, b, edges in merged.values():
         path = _route(data, shown, a, b, edges[0])
-        twin = beside[a, b] = beside.get((a, b), -1) + 1
-        bow = (twin + 1) // 2 * 46 * (1 if twin % 2 else -1) if len(path) == 2 else 0
+        aside = beside[a, b] - (twins[a, b] - 1) / 2  # on both sides of the straight way
+        beside[a, b] += 1
+        bow = aside * 56 if len(path) == 2 else 0
         wide = 1.1
         sizes = [e[4] for e in edges if isinstance(e[4], (int, float)) and e[4] > 0]
         if sizes:
@@ -144,6 +147,8 @@ def _route(
         point = shown.points.get(f"{group}:{name}")
         if point is not None:
             path.append((point.x, point.y))
+            if name[0] == "l" and point.h > 0:
+                path.append((point.x, point.y + point.h))
 
     def lanes(group: int, one: str, other: str) -> None:
         for lane in data["groups"][group]["z"].get(f"{one}>{other}", []):

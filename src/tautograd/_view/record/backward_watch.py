@@ -89,9 +89,7 @@ class Watching:
         if not all(isinstance(root, self.engine.Tensor) and root.requires_grad for root in roots):
             return run()  # the engine says what is wrong
         names = Names()
-        for module in self.notes.paths.roots:
-            names.see_module(module)
-        names.see_frames(sys._getframe(3))
+        names.see_frames(sys._getframe(3), self.notes.paths.roots)
         self.notes.is_on = False
         try:
             with self.engine.no_grad():

@@ -16,7 +16,7 @@ from ..page.symbols import in_time, name_results
 from .backward_flow import Flow
 from .names import Names
 from .node_history import site_of_node, time_of, walk
-from .notes import Constant, Cutting, KnownNode
+from .notes import Constant, Cutting, KnownNode, Noted
 from .operands import find_operands
 from .recorder import Notes
 from .saved import kept_by, saved_number, saved_result
@@ -45,6 +45,7 @@ class Collector:
         self._constants: dict[int, tuple[Any, int]] = {}
         self._cuts: dict[int, tuple[Any, int]] = {}
         self._leaves: dict[int, Any] = {}
+        self._ends: dict[int, int] = {}  # of a leaf's id, the id of the node that accumulates there
         self._before: dict[int, Any] = {}
         self.lines: dict[int, Site] = {}  # of nodes that do not know their own
         self._kept: list[Any] = []  # so that an id stays one node's
@@ -52,6 +53,7 @@ class Collector:
             leaf = getattr(node, "variable", None)
             if leaf is not None:
                 self._leaves[id(node)] = leaf
+                self._ends[id(leaf)] = id(node)
                 grad = leaf.grad
                 self._before[id(node)] = None if grad is None else self.memory.look(grad)
 
@@ -93,14 +95,16 @@ class Collector:
         in_time(graph)
         return graph
 
-    def _nodes_by_constant(self) -> dict[int, list[Any]]:
-        """The nodes of the call that each constant was given to."""
-        found: dict[int, list[Any]] = {}
+    def _nodes_by_constant(self) -> dict[tuple[int, int], list[Any]]:
+        """The nodes of each call that a constant was given to; several calls may take the same one."""
+        found: dict[tuple[int, int], list[Any]] = {}
         for recorded in self.backward_order:
             known = self.known(recorded)
-            for argument in known.call.arguments if known is not None else ():
+            if known is None:
+                continue
+            for argument in known.call.arguments:
                 if isinstance(argument, Constant):
-                    found.setdefault(id(argument), []).append(recorded)
+                    found.setdefault((id(argument), id(known.call)), []).append(recorded)
         return found
 
     def _add(self, kind: str, name: str) -> Node:
@@ -116,6 +120,8 @@ class Collector:
         node = self._add(LEAF, self._name(leaf))
         node.outputs[0] = self.memory.look(leaf)
         node.before = self._before[id(accumulate)]
+        if self.notes is not None:
+            node.first_use = self.notes.leaf_uses.place(leaf)
         return node
 
     def _operation(self, recorded: Any) -> Node:
@@ -126,6 +132,8 @@ class Collector:
             node.outputs = dict(known.outputs)
             node.site, node.group = known.call.site, known.call.inside
             node.call = known.call.name if known.is_last else ""
+            outer, name = known.call.part_of
+            node.part_of = (-outer, name) if outer else (id(known.call), known.call.name)
             node.custom, node.running = known.call.custom, known.call.running
         if node.site is None:
             node.site = site_of_node(recorded) or self.lines.get(id(recorded))
@@ -205,7 +213,7 @@ class Collector:
             place += 1
             cut = argument.made is None and any(one.is_cut for one in argument.cuts)
             self.graph.edges.append(
-                Edge(source, 0, self._taker(argument, target), place, is_cut=cut)
+                Edge(source, 0, self._taker(argument, known.call, target), place, is_cut=cut)
             )
 
     def _constant(self, constant: Constant, inside: int) -> int:
@@ -213,16 +221,22 @@ class Collector:
         if found is not None:
             return found[1]
         tensor = constant.reference()
-        name = constant.name or (self.names.of(tensor) if tensor is not None else "")
+        base = constant.base() if constant.base is not None else None
+        value = constant.value
+        if base is not None and self.names.is_parameter(base):
+            tensor, value = base, self.memory.look(base)
+        name = (self.names.of(tensor) if tensor is not None else "") or constant.name
         if constant.cuts and constant.made is None:
             number = self._cut(constant.cuts[0], name)
         else:
             node = self._add(INPUT, name)
-            node.outputs[0] = constant.value
+            node.outputs[0] = value
             node.group = inside
+            node.frozen = tensor is not None and self.names.is_parameter(tensor)
             number = node.number
             if constant.made is not None:  # computed from what was cut: the cut has its own value
                 node.call, node.site = constant.made.name, constant.made.site
+                node.indirect = constant.made.indirect
                 node.after_cut = any(cut.is_cut for cut in constant.cuts)
                 for place, cut in enumerate(constant.cuts):
                     source = self._cut(cut)
@@ -248,9 +262,9 @@ class Collector:
             self.graph.edges.append(made)
         return node.number
 
-    def _taker(self, constant: Constant, last: int) -> int:
+    def _taker(self, constant: Constant, call: Noted, last: int) -> int:
         """The node of a call that took a constant: the one that saved it, or has an input for it."""
-        nodes = self._of_call.get(id(constant), [])
+        nodes = self._of_call.get((id(constant), id(call)), [])
         if len(nodes) < 2:
             return last
         tensor = constant.reference()
@@ -270,9 +284,8 @@ class Collector:
         return self._other_leaf(edge[0])
 
     def _other_leaf(self, leaf: Any) -> int:
-        for accumulate, known in self._leaves.items():
-            if known is leaf:
-                return self._number[accumulate]
+        if id(leaf) in self._ends:
+            return self._number[self._ends[id(leaf)]]
         if id(leaf) not in self._number:
             node = self._add(LEAF, self._name(leaf))
             node.outputs[0] = self.memory.look(leaf)
@@ -325,7 +338,7 @@ class Collector:
             node = pending.pop()
             leaf = getattr(node, "variable", None)
             known = leaf if leaf is not None else node
-            if id(node) in self._number or any(known is one for one in self._leaves.values()):
+            if id(node) in self._number or id(known) in self._ends:
                 return True
             seen.add(id(node))
             following = getattr(node, "next_functions", ())

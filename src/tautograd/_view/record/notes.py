@@ -22,8 +22,13 @@ class Noted:
     inputs: list[Any] = field(default_factory=list)  # those tensors, while it runs
     wanted: bool = False
     tainted: list[Cutting] = field(default_factory=list)
+    indirect: bool = False  # its tensors are not what was cut alone: others, or computed from it
     grad: bool = True
     running: int = 0  # the call of the module whose code the line is in
+    part_of: tuple[int, str] = (
+        0,
+        "",
+    )  # a function made of several calls, as cross_entropy is: its number
     frame: Any = None  # the program's, while a call runs that gives plain values
 
 
@@ -62,6 +67,7 @@ class Constant:
     name: str = ""  # of the variable it was in
     cuts: list[Cutting] = field(default_factory=list)
     made: Noted | None = None  # the call that made it of what was cut; None: it is the cut's result
+    base: Any = None  # of a view without a name: what it is a view of
 
 
 @dataclass

@@ -26,6 +26,8 @@ from ..._user_code.sites import site_at
 from ..._user_code.stack import own_frame
 from ..._verify.locate.leaving import ABOUT_GRAPH, CUTTING, LEAVING, edge_of, same_edge
 from ..._verify.locate.trace import Recorder
+from .composed import Composed
+from .leaf_uses import LeafUses
 from .module_calls import ModuleCalls
 from .names import variables_of
 from .notes import Constant, Cutting, KnownNode, Noted, Tainted
@@ -51,6 +53,11 @@ class Notes(Recorder):
         self._python = PythonFlow()
         self._constants: dict[int, Constant] = {}
         self._leaves: dict[int, tuple[Any, str]] = {}
+        self._composed = Composed(engine)
+        self.leaf_uses = LeafUses(engine)
+        self.changes: dict[
+            int, dict[int, float]
+        ] = {}  # of leaves, by first use: entries and values
         self.is_on = True
 
     def forget(self, keep: Iterable[Any] = ()) -> None:
@@ -58,11 +65,13 @@ class Notes(Recorder):
         kept = {id(node) for node in keep}
         self.nodes = {key: known for key, known in self.nodes.items() if key in kept}
         self.left.clear()
+        self._composed.forget()
         if not kept:
             self._tainted.clear()
             self._python.forget()
             self._constants.clear()
             self._leaves.clear()
+            self.leaf_uses.forget()
             self.memory = Memory()
 
     @contextlib.contextmanager
@@ -82,6 +91,7 @@ class Notes(Recorder):
             with self.paths, FunctionMode(self.engine, self.see):
                 yield
         finally:
+            self._composed.forget()
             end()
 
     def _noticed(self, original: Any) -> Any:
@@ -114,6 +124,7 @@ class Notes(Recorder):
         site = None if user is None else site_at(user)
         call = Noted(name, site, self.paths.inside, [], False)
         call.grad = bool(self.engine.is_grad_enabled())
+        call.part_of = self._composed.of(name, frame, user)
         call.frame = user if name in LEAVING else None
         if user is not None and self.paths.inside:
             call.running = self.paths.running(variables_of(user).get("self"))
@@ -125,9 +136,12 @@ class Notes(Recorder):
                 call.inputs.append(value)
                 call.edges.append(edge)
                 call.wanted = call.wanted or edge is not None
-                if (known := self._taint_of(value)) is not None:
-                    call.tainted += known.cuts
+                known = self._taint_of(value)
+                call.tainted += known.cuts if known is not None else ()
+                call.indirect = call.indirect or known is None or known.made is not None
                 call.arguments.append(edge if edge is not None else self._constant(value, frame))
+                if edge is not None and edge[0] is value and call.grad:
+                    self._use_leaf(value)
                 if edge is not None and edge[0] is value and id(value) not in self._leaves:
                     self._leaves[id(value)] = _reference(value), self._variable(value, frame)
             else:
@@ -135,6 +149,13 @@ class Notes(Recorder):
                 argument = self._from_python(value, user, call) if self._python else value
                 call.arguments.append((keyword, argument) if keyword else argument)
         return call
+
+    def _use_leaf(self, leaf: Any) -> None:
+        self.is_on = False  # what is written into it now is not the program's doing
+        try:
+            self.leaf_uses.use(leaf)
+        finally:
+            self.is_on = True
 
     def _from_python(self, value: Any, user: FrameType | None, call: Noted) -> Any:
         """A plain argument; one that was computed from a value that left the graph is a constant of it."""
@@ -234,7 +255,9 @@ class Notes(Recorder):
                 if cuts:
                     here = None if user is None else site_at(user)
                     taint = Tainted(None, cuts, Noted("Python", here, self.paths.inside, [], False))
+            base = getattr(tensor, "_base", None)  # a layer may hand on its weight turned
             known = Constant(look, _reference(tensor), name)
+            known.base = None if base is None or name else _reference(base)
             if taint is not None:
                 known.cuts, known.made = taint.cuts, taint.made
             self._constants[id(tensor)] = known

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._verify.subject.engines import as_numpy
 
-MOST_KEPT = 1 << 16  # entries of a tensor that is kept whole
+MOST_KEPT = 1 << 22  # entries of a tensor that is kept whole
 SHOWN = 8  # entries that are written out in a row
 
 
@@ -84,7 +84,7 @@ class Value:
 class Memory:
     """Looks at tensors, and keeps the small ones whole until so much has been kept."""
 
-    def __init__(self, most_bytes: int = 64 << 20) -> None:
+    def __init__(self, most_bytes: int = 256 << 20) -> None:
         self.left = most_bytes
 
     def look(self, tensor: Any) -> Value:
@@ -107,6 +107,18 @@ class Memory:
             return Value(shape, dtype, array, 0.0)
         if array.dtype.kind not in "fciub":
             return Value(shape, dtype)
+        if array.size == 1 and array.dtype.kind == "f":  # most of a scalar program
+            one = array.item()
+            if math.isfinite(one):
+                return Value(shape, dtype, array, abs(one), one, one)
+            return Value(shape, dtype, array, abs(one), strange=1)
+        if array.dtype.kind == "f":
+            low, high = float(array.min()), float(array.max())  # NaN, if there is one
+            largest = max(abs(low), abs(high))
+            if math.isfinite(low) and 1e-100 < largest < 1e100:  # whose squares have room
+                flat = array.reshape(-1)
+                norm = math.sqrt(float(flat @ flat))
+                return Value(shape, dtype, array if keeps else None, norm, low, high)
         reals = np.abs(array) if array.dtype.kind == "c" else array
         finite = np.isfinite(reals)
         strange = int(array.size - np.count_nonzero(finite))
@@ -163,6 +175,8 @@ def _nested(array: Any) -> str:
 
 def summed_to(array: Any, shape: tuple[int, ...]) -> Any:
     """The sum over what was broadcast, so that the result has this shape."""
+    if array.shape == shape:
+        return array
     extra = array.ndim - len(shape)
     if extra > 0:
         array = array.sum(axis=tuple(range(extra)))

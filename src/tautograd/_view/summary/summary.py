@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..._files.printable import printable
 from ..._report.tables import text_table
 from ..._report.wording import counted
 from ..._stand_ins.function_mode import FunctionMode
@@ -98,8 +99,8 @@ class Summary:
         ]
 
     def __str__(self) -> str:
-        rows = [layer.row() for layer in self.layers]
-        title = f"{self.model} on {self.engine}"
+        rows = [[printable(cell) for cell in layer.row()] for layer in self.layers]
+        title = f"{printable(self.model)} on {self.engine}"
         return "\n".join([title, "", text_table(HEADERS, rows, RIGHT), "", *self.facts()])
 
     def __repr__(self) -> str:

@@ -78,6 +78,10 @@ def _spec(buffer: Any) -> list[Any]:
     return [buffer.view(np.uint8), buffer.size, _datatype(dtype.name, dtype.itemsize)]
 
 
+class TooLong(RuntimeError):
+    """More bytes came than there is room for."""
+
+
 class MpiRequest:
     """A request of MPI's; the arrays it works on are kept until it is done."""
 
@@ -90,8 +94,15 @@ class MpiRequest:
     def test(self) -> bool:
         """Let MPI move on; whether this is done."""
         if self._status is None:
-            status = _mpi().Status()
-            if not self._request.Test(status):
+            library = _mpi()
+            status = library.Status()
+            try:
+                done = self._request.Test(status)
+            except library.Exception as error:
+                if error.Get_error_class() == library.ERR_TRUNCATE:
+                    raise TooLong("a message came that is longer than its tensor") from None
+                raise
+            if not done:
                 return False
             self._status = status
         return True

@@ -23,25 +23,28 @@ _ENDED, _GOES_ON, _GOES_ON_WITHOUT_SYNC, _STOPPED = 0, 1, 2, 3
 class JoinHook:
     """What a rank without batches does at each iteration of the others, and at the end."""
 
-    def main_hook(self, syncs: bool, active: list[int]) -> None:
+    def main_hook(self) -> None:
         """Take part in one iteration of the others."""
 
-    def notified(self, active: list[int]) -> None:
-        """On a rank with batches: which ranks have them."""
-
-    def post_hook(self, is_last_joiner: bool, last: int) -> None:
-        """After the last iteration of all."""
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """After the last iteration of all; whether this rank is among those that had the most."""
 
 
 class Joinable:
     """Something whose collectives a rank without batches can shadow."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._join_config: Join | None = None
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """What to do for it."""
         raise NotImplementedError(f"{type(self).__name__} says what a rank without batches does")
+
+    @property
+    def join_device(self) -> Any:
+        """Where the join's own numbers are."""
+        raise NotImplementedError(f"{type(self).__name__} says where the join's own numbers are")
 
     @property
     def join_process_group(self) -> Any:
@@ -50,7 +53,11 @@ class Joinable:
 
 
 class Join:
-    """A context in which ranks may have different numbers of batches."""
+    """A context in which ranks may have different numbers of batches.
+
+    `active` are the ranks that have a batch in this iteration, `syncs` is whether they exchange gradients in it, and
+    `last`, at the end, one of those that had the most: for hooks that have to know.
+    """
 
     def __init__(
         self,
@@ -61,10 +68,20 @@ class Join:
     ) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
+        for one in joinables:
+            if not hasattr(one, "_join_config"):
+                raise RuntimeError(
+                    f"Check that the {type(one)} constructor calls the ``Joinable`` constructor"
+                )
         self._joinables, self._enable = joinables, enable
         self._throws = throw_on_early_termination
         self._hooks = [one.join_hook(**kwargs) for one in joinables]
         self._group = joinables[0].join_process_group
+        if any(one.join_process_group is not self._group for one in joinables):
+            raise ValueError("Using join context manager with multiple process groups")
+        self.active: list[int] = []
+        self.syncs = True
+        self.last = 0
 
     def __enter__(self) -> Join:
         if self._enable:
@@ -77,35 +94,46 @@ class Join:
         all_gather_into_tensor(all_said, make(np.array([what], np.int32)), self._group)
         return [int(value) for value in all_said._data]
 
-    def _active(self, said: list[int]) -> list[int]:
-        if self._throws and _STOPPED in said:
+    def _hear(self, what: int) -> None:
+        """Say how it stands here, and note who has a batch."""
+        said = self._said(what)
+        self.active = [
+            i for i, value in enumerate(said) if value in (_GOES_ON, _GOES_ON_WITHOUT_SYNC)
+        ]
+        self.syncs = _GOES_ON in said
+        if self._throws and self.active and _STOPPED in said:
             raise RuntimeError(
-                "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+                f"Rank {self._group.rank()} exhausted all inputs."
+                if what == _STOPPED
+                else "Detected at least one rank that exhausted inputs. Throwing across all ranks."
             )
-        return [i for i, value in enumerate(said) if value in (_GOES_ON, _GOES_ON_WITHOUT_SYNC)]
 
     @staticmethod
     def notify_join_context(joinable: Any, syncs: bool = True) -> None:
         """Say that this rank has another batch; once an iteration, before its collectives."""
+        if not hasattr(joinable, "_join_config"):
+            raise AssertionError(
+                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
+            )
         context = joinable._join_config
         if context is None or joinable is not context._joinables[0]:
             return
-        active = context._active(context._said(_GOES_ON if syncs else _GOES_ON_WITHOUT_SYNC))
+        context._hear(_GOES_ON if syncs else _GOES_ON_WITHOUT_SYNC)
         for hook in context._hooks:
-            hook.notified(active)
+            if isinstance(hook, _Notified):
+                hook.notified(context)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         for one in self._joinables:
             one._join_config = None
         if not self._enable or kind is not None:
             return
-        last, rounds = None, 0
+        rounds = 0
         while True:
-            said = self._said(_STOPPED if self._throws else _ENDED)
-            active = self._active(said)
-            if not active:
+            self._hear(_STOPPED if self._throws else _ENDED)
+            if not self.active:
                 break
-            last, rounds = active[0], rounds + 1
+            rounds += 1
             if rounds == 1000:
                 warnings.warn(
                     f"Detected uneven input skew of greater than 1000. Rank {self._group.rank()} has at "
@@ -113,12 +141,18 @@ class Join:
                     stacklevel=warning_level(),
                 )
             for hook in self._hooks:
-                hook.main_hook(_GOES_ON in said, active)
-        source = self._last_of(last)
+                if isinstance(hook, _Notified):
+                    hook.notified(self)
+                hook.main_hook()
+        self.last = self._said(_ENDED if rounds else _GOES_ON).index(_GOES_ON)
         for hook in self._hooks:
-            hook.post_hook(rounds == 0, source)
+            if isinstance(hook, _Notified):
+                hook.notified(self)
+            hook.post_hook(rounds == 0)
 
-    def _last_of(self, last: int | None) -> int:
-        """A rank that came last: one that had to shadow nobody."""
-        said = self._said(_ENDED if last is not None else _GOES_ON)
-        return said.index(_GOES_ON)
+
+class _Notified(JoinHook):
+    """A hook that is told, in every iteration on every rank, how the join stands."""
+
+    def notified(self, context: Join) -> None:
+        """Before the collectives of an iteration, and before the end."""

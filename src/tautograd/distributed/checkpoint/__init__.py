@@ -4,7 +4,9 @@ A value that several ranks have is written by one of them, the share of each bei
 that one rank has alone (a part of a sharded optimizer) is written by that one. Any number of ranks can load it.
 """
 
-from .files import CheckpointException, FileSystemReader, FileSystemWriter, latest, load, save
+from .folder import CheckpointException, FileSystemReader, FileSystemWriter, latest
+from .loading import load
+from .saving import save
 
 __all__ = [
     "CheckpointException",

@@ -12,11 +12,12 @@ from typing import Any
 from ...optim.optimizer import Optimizer
 from .._groups import _get_default_group
 from .._objects import all_gather_object
+from ..algorithms.join import Join, Joinable, JoinHook
 
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer of a class, with its states shared out among the ranks of a group."""
 
     def __init__(
@@ -36,7 +37,8 @@ class ZeroRedundancyOptimizer(Optimizer):
             raise ValueError("overlap_with_ddp: the step follows backward here; leave it False")
         self.process_group = process_group or _get_default_group()
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
-        super().__init__(params, defaults)
+        Optimizer.__init__(self, params, defaults)
+        self._join_config: Join | None = None
         self._optim_class, self._defaults_given = optimizer_class, defaults
         self._share_out()
         self._consolidated: dict[str, Any] | None = None
@@ -73,6 +75,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         """Update this rank's part, and take the others'."""
         from ...nn.parallel.distributed import broadcast_together
 
+        Join.notify_join_context(self)
         for whole, own in self._pairs:  # what a scheduler has changed
             own.update({k: v for k, v in whole.items() if k != "params"})
         loss = self.optim.step(closure, **kwargs) if closure is not None else self.optim.step()
@@ -82,6 +85,20 @@ class ZeroRedundancyOptimizer(Optimizer):
             if held:
                 broadcast_together(held, self.process_group, rank)
         return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """A rank without batches goes on with its part of the parameters, which the others wait for."""
+        return _ZeroJoinHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """Where the numbers of the join are kept."""
+        return self._all_params()[0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """Whose ranks join."""
+        return self.process_group
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters; all are shared out anew if there are states already."""
@@ -127,3 +144,14 @@ class ZeroRedundancyOptimizer(Optimizer):
                 self.optim.state[param] = copy.deepcopy(state)
         for group, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
             group.update({k: v for k, v in given.items() if k != "params"})
+
+
+class _ZeroJoinHook(JoinHook):
+    """A rank without batches updates its part with the gradients that it has."""
+
+    def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
+        self._zero = zero
+
+    def main_hook(self) -> None:
+        """Shadow one step of the others."""
+        self._zero.step()

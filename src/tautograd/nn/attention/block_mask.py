@@ -85,6 +85,8 @@ def create_mask(
 def _arguments(fn: Callable[..., Any]) -> int:
     import inspect
 
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not a callable object")
     needed = (p for p in inspect.signature(fn).parameters.values() if p.default is p.empty)
     return sum(1 for _ in needed)
 

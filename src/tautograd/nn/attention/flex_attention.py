@@ -75,7 +75,9 @@ def flex_attention(
         each = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(each, 1), value.repeat_interleave(each, 1)
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query @ key.transpose(-2, -1)) * factor
+    # Scores are computed in single precision at least; the result has the dtype of the query.
+    working = torch.float64 if query.dtype is torch.float64 else torch.float32
+    scores = (query.to(working) @ key.to(working).transpose(-2, -1)) * factor
     sizes = tuple(scores.shape)
     if score_mod is not None:
         scores = everywhere(score_mod, sizes, scores)
@@ -86,7 +88,8 @@ def flex_attention(
     empty = torch.isneginf(largest)  # a query that may look at nothing gets zeros
     weights = torch.exp(scores - torch.where(empty, 0.0, largest.detach()))
     total = weights.sum(-1, keepdim=True)
-    out = (weights / torch.where(empty, 1.0, total)) @ value
+    weights = weights / torch.where(empty, 1.0, total)
+    out = weights.to(query.dtype) @ value.to(query.dtype)
     if not return_lse and return_aux is None:
         return out
     lse = (total.log() + torch.where(empty, 0.0, largest.detach())).squeeze(-1)

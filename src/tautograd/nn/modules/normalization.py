@@ -110,7 +110,11 @@ class LayerNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._make_affine(
-            self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype
+            self.normalized_shape,
+            bool(elementwise_affine),
+            bool(elementwise_affine and bias),
+            device,
+            dtype,
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -151,7 +155,7 @@ class GroupNorm(_Affine):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self._make_affine(num_channels, affine, affine and bias, device, dtype)
+        self._make_affine(num_channels, bool(affine), bool(affine and bias), device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -182,7 +186,7 @@ class RMSNorm(_Affine):
         self.normalized_shape = _shape_of(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self._make_affine(self.normalized_shape, elementwise_affine, None, device, dtype)
+        self._make_affine(self.normalized_shape, bool(elementwise_affine), None, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)

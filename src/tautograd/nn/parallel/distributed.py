@@ -17,7 +17,7 @@ from ...distributed._exchanges import broadcast
 from ...distributed._groups import _get_default_group
 from ...distributed._objects import all_gather_object
 from ...distributed._reducer import Reducer
-from ...distributed.algorithms.join import Join, Joinable, JoinHook
+from ...distributed.algorithms.join import Join, Joinable, JoinHook, _Notified
 from ..modules.module import Module
 from ..parameter import UninitializedParameter
 
@@ -55,6 +55,18 @@ def broadcast_together(tensors: list[Any], group: Any, source: int) -> None:
             tensor._data[...] = part.reshape(tensor.shape)
             tensor._version_box[0] += 1
             at += tensor.numel()
+
+
+_BOTH = (
+    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its "
+    "value is ignored when `forward_sync_buffers` is provided."
+)
+_DEPRECATED = (
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike "
+    "`broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT "
+    "being synced at init (e.g. rank-local buffers), keep using `broadcast_buffers=False` until `init_sync_buffers` "
+    "is available."
+)
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -103,11 +115,8 @@ class DistributedDataParallel(Module, Joinable):
                 "use torch.autocast, or a communication hook"
             )
         if broadcast_buffers is not None:
-            warnings.warn(
-                "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead.",
-                FutureWarning,
-                stacklevel=warning_level(),
-            )
+            both = forward_sync_buffers is not None
+            warnings.warn(_BOTH if both else _DEPRECATED, FutureWarning, stacklevel=warning_level())
         at_start = True if broadcast_buffers is None else broadcast_buffers
         each_time = at_start if forward_sync_buffers is None else forward_sync_buffers
         self.device_ids = None if not device_ids else list(device_ids)
@@ -152,7 +161,7 @@ class DistributedDataParallel(Module, Joinable):
             for i, (a, b) in enumerate(zip(shapes[0], theirs, strict=True)):
                 if a[1:] != b[1:]:
                     raise RuntimeError(
-                        f"[{self.process_group.rank()}]: params[{i}] in this process with sizes {list(b[1])} "
+                        f"[{rank}]: params[{i}] in this process with sizes {list(b[1])} "
                         f"appears not to match sizes of the same param in process 0: '{b[0]}' of rank {rank} "
                         f"is {b[2]} {list(b[1])}, '{a[0]}' of rank 0 is {a[2]} {list(a[1])}"
                     )
@@ -276,31 +285,36 @@ class DistributedDataParallel(Module, Joinable):
         )
 
 
-class _DDPJoinHook(JoinHook):
+class _DDPJoinHook(_Notified):
     """A rank without batches takes part in what the others' wrapped model does."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial: bool) -> None:
         self.ddp, self._by_initial = ddp, divide_by_initial
+        self._context: Join | None = None
 
-    def main_hook(self, syncs: bool, active: list[int]) -> None:
+    def notified(self, context: Join) -> None:
+        """Who has batches: their first rank has the buffers, and gradients are averaged over them."""
+        self._context = context
+        if context.active:
+            self.ddp._authority = context.active[0]
+            size = self.ddp.process_group.size()
+            self.ddp.reducer.divisor = size if self._by_initial else len(context.active)
+
+    def main_hook(self) -> None:
         """Shadow one iteration of the others."""
-        ddp = self.ddp
+        ddp, context = self.ddp, self._context
+        assert context is not None
         if ddp.require_forward_param_sync and ddp.forward_sync_buffers:
-            ddp._sync_buffers(active[0])
-        ddp.require_forward_param_sync = syncs
-        if syncs:
+            ddp._sync_buffers(context.active[0])
+        ddp.require_forward_param_sync = context.syncs
+        if context.syncs:
             ddp.reducer.shadow()
 
-    def notified(self, active: list[int]) -> None:
-        """On a rank that still has batches: who the others are."""
-        self.ddp._authority = active[0]
-        size = self.ddp.process_group.size()
-        self.ddp.reducer.divisor = size if self._by_initial else len(active)
-
-    def post_hook(self, is_last_joiner: bool, last: int) -> None:
+    def post_hook(self, is_last_joiner: bool) -> None:
         """The end: all have the model of the rank that came last."""
+        assert self._context is not None
         states = [*self.ddp.module.parameters(), *self.ddp._buffers_to_sync()]
-        broadcast_together(states, self.ddp.process_group, last)
+        broadcast_together(states, self.ddp.process_group, self._context.last)
         self.ddp._authority = 0
         self.ddp.reducer.divisor = self.ddp.process_group.size()
 

@@ -1,7 +1,8 @@
-"""Lowered instructions on disk: object code with what is known of it, under a name made from the instructions.
+"""Lowered instructions on disk: what a program is, under a name made from the instructions, with object code.
 
 So what was lowered once is neither planned, nor written, nor compiled again: the instructions as text are all
-that is made. The name also depends on the files that do the lowering.
+that is made. The name also depends on the files that do the lowering. An entry holds the code of those kernels that
+were new to the process that wrote it, and says in which entry the others are.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...program import ir
 from ...program.ir import Buffer, Instruction, Number, View
+from .. import functions
 from ..described import Fused
+from ..functions import Function
 from ..llvm.jit import assemble
 from ..llvm.module import Module, build
 from ..products import blas
@@ -30,12 +33,13 @@ _HEAD = 8  # bytes that say how long what is known of the code is
 
 @dataclass(slots=True)
 class Lowered:
-    """Object code, the memory it needs for itself, and what its kernels do."""
+    """A program's kernels and the calls of them, the memory it needs for itself, and what its kernels do."""
 
-    code: bytes
+    functions: list[Function]
+    calls: list[Any]  # see `Module`
     scratch: int
+    around: int
     kernels: list[Fused]
-    functions: int
     cached: bool
     make: Callable[[], Module]  # the module once more, for its text
 
@@ -47,22 +51,60 @@ def lowered(
     vector_bytes: int,
     threads: int,
 ) -> Lowered:
-    """Object code for instructions: kept, or made now."""
+    """A program for instructions: kept, or made now."""
     make = functools.partial(build, instructions, buffers, needed, vector_bytes, threads)
     text = _as_text(instructions, buffers, needed)
     key = None
     if text is not None:
         here = [_files(), _blas(), str(vector_bytes), str(threads), text]
         key = store.key_of("\n".join(here))
-        found = store.load(key)
-        known = None if found is None else _unpacked(found)
-        if known is not None:
-            return Lowered(*known, True, make)
+        found = _kept(key, make)
+        if found is not None:
+            return found
     built = make()
-    code = assemble(built.text)
-    if key is not None:
-        store.save(key, _packed(code, built))
-    return Lowered(code, built.scratch, built.kernels, built.functions, False, make)
+    return made(built, key, make)
+
+
+def made(built: Module, key: str | None, make: Callable[[], Module]) -> Lowered:
+    """A program with machine code for those of its kernels that are not in memory yet; it is kept under `key`."""
+    here = {name: functions.known(name) for name in built.functions}
+    missing = [name for name, function in here.items() if function is None]
+    code = b""
+    if missing:
+        code = assemble(built.source(missing))
+        here |= functions.load(code, missing, key)
+    found = [function for function in here.values() if function is not None]
+    # A kernel that was known and has this entry for its home was made for the same program, by another thread or
+    # earlier: the entry is there, with code that this one would lack.
+    elsewhere = [function.home for function in found if function.name not in missing]
+    if key is not None and None not in elsewhere and key not in elsewhere:
+        where = [(f.name, "" if f.name in missing else f.home) for f in found]
+        store.save(key, _packed(code, built, where))
+    return Lowered(found, built.calls, built.scratch, built.around, built.kernels, False, make)
+
+
+def _kept(key: str, make: Callable[[], Module]) -> Lowered | None:
+    """The program that is kept under a name, with kernels that are in memory or kept, too; None if one is missing."""
+    kept = _load(key)
+    if kept is None:
+        return None
+    here = {name: functions.known(name) for name, _ in kept.where}
+    for home in {home for name, home in kept.where if here[name] is None}:
+        entry = _load(home) if home else kept
+        names = [name for name, place in kept.where if place == home and here[name] is None]
+        if entry is None or not all((name, "") in entry.where for name in names):
+            return None
+        try:
+            here |= functions.load(entry.code, names, home or key)
+        except functions.NoSuchKernel:
+            return None
+    found = [function for function in here.values() if function is not None]
+    return Lowered(found, kept.calls, kept.scratch, kept.around, kept.kernels, True, make)
+
+
+def _load(key: str) -> Kept | None:
+    content = store.load(key)
+    return None if content is None else _unpacked(content)
 
 
 # --- the name ------------------------------------------------------------------------------------------
@@ -140,15 +182,32 @@ def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 # --- the content ---------------------------------------------------------------------------------------
 
 
-def _packed(code: bytes, built: Module) -> bytes:
+class Kept(NamedTuple):
+    """What an entry holds: object code, in which entry each kernel is ("": this one), and the program."""
+
+    code: bytes
+    where: list[tuple[str, str]]
+    calls: list[Any]
+    scratch: int
+    around: int
+    kernels: list[Fused]
+
+
+def _packed(code: bytes, built: Module, where: list[tuple[str, str | None]]) -> bytes:
     kernels = [{f.name: _plain(getattr(k, f.name)) for f in fields(k)} for k in built.kernels]
-    known = {"scratch": built.scratch, "functions": built.functions, "kernels": kernels}
+    known = {
+        "functions": where,
+        "calls": built.calls,
+        "scratch": built.scratch,
+        "around": built.around,
+        "kernels": kernels,
+    }
     text = json.dumps(known, separators=(",", ":")).encode()
     return len(text).to_bytes(_HEAD, "little") + text + code
 
 
-def _unpacked(content: bytes) -> tuple[bytes, int, list[Fused], int] | None:
-    """Code and what is known of it; None where that is not what it should be."""
+def _unpacked(content: bytes) -> Kept | None:
+    """What an entry holds; None where that is not what it should be."""
     stop = _HEAD + int.from_bytes(content[:_HEAD], "little")
     try:
         known = json.loads(content[_HEAD:stop])
@@ -156,7 +215,9 @@ def _unpacked(content: bytes) -> tuple[bytes, int, list[Fused], int] | None:
             Fused(**{name: _from_plain(value) for name, value in kernel.items()})
             for kernel in known["kernels"]
         ]
-        return content[stop:], int(known["scratch"]), kernels, int(known["functions"])
+        where = [(str(name), str(home)) for name, home in known["functions"]]
+        numbers = int(known["scratch"]), int(known["around"])
+        return Kept(content[stop:], where, known["calls"], *numbers, kernels)
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -30,14 +30,14 @@ _new_function = ctypes.PYFUNCTYPE(
 )(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
-def function_of(method: Method, own: Any, loaded: jit.Loaded | None = None) -> Callable[..., Any]:
+def function_of(method: Method, own: Any, held: Any = None) -> Callable[..., Any]:
     """A Python function that gives machine code `own` and its argument.
 
     CPython's function object has the address of the method and no more. Both that and the code behind it
-    (`loaded`; None if it stays for good) must live as long as the function may be called, by whichever thread:
+    (`held`; None if it stays for good) must live as long as the function may be called, by whichever thread:
     so the function itself holds them, where others hold their module.
     """
-    return _new_function(ctypes.addressof(method), own, (method, loaded))  # type: ignore[no-any-return]
+    return _new_function(ctypes.addressof(method), own, (method, held))  # type: ignore[no-any-return]
 
 
 def symbols_of(names: Iterable[str]) -> dict[str, int]:

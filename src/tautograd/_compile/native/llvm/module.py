@@ -1,7 +1,8 @@
-"""One module for a list of instructions: a function per kind of kernel, and one that calls them in order."""
+"""A list of instructions as a program: a function for each kind of kernel, and the calls of them in their order."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,23 +16,44 @@ from ..fusion.normalise import SMALL_PRODUCT, Normal
 from ..loops import STATUS, Kernel, shape_of
 from ..products import ProductKernel, blas
 from ..scatters import ScatterKernel
-from .thread_pool_ir import ALONE, PARALLEL, TOGETHER
+from .numbers import generalised
+from .player import CHECKS, OWN, QUIETS_BLAS, RELEASES, SHARED, START
 
-ENTRY = "taut_run"
-CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
-START = 64  # bytes: the status word has a line of its own, with which kernels run
-FIRST, LAST = 8, 16  # where its numbers are: from this kernel on, up to that one (0: all)
 LONG = 100_000  # operations and bytes: a longer run lets other Python threads go on
 
 
 @dataclass(slots=True)
 class Module:
-    """The text of a module, the bytes it needs for itself, and what is in it."""
+    """A program: its functions in LLVM's language, by their names, and the calls of them, as `player` has them.
 
-    text: str
+    A call is the number of its function, its units, its flags, the pointers it is given and the numbers.
+    """
+
+    declared: dict[str, str]
+    functions: dict[str, str]
+    calls: list[tuple[int, int, int, list[tuple[int, int]], list[int]]]
     scratch: int
+    around: int
     kernels: list[Fused]
-    functions: int
+
+    @property
+    def text(self) -> str:
+        """All of it, for people to read."""
+        names = list(self.functions)
+        lines = [*self.declared.values(), *self.functions.values()]
+        for function, units, flags, pointers, numbers in self.calls:
+            places = ", ".join(f"{'own' if base == OWN else base}+{far}" for base, far in pointers)
+            shared = f" shares {units}" if flags & SHARED else ""
+            lines.append(f"; {names[function]}({places}; {', '.join(map(str, numbers))}){shared}")
+        return "\n".join(lines) + "\n"
+
+    def source(self, names: Iterable[str]) -> str:
+        """The text of some of its functions, to be compiled."""
+        needed = [text for name, text in self.declared.items() if not name.startswith(_SIZES)]
+        return "\n".join([*needed, *(self.functions[name] for name in names)]) + "\n"
+
+
+_SIZES = ("c.i32.", "c.i64.")  # constants that a call gives instead
 
 
 def build(
@@ -47,37 +69,56 @@ def build(
     writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]
     places, scratch = _temporary_places(normal, calls)
-    lines = writer.lines
-    declared = writer.declared
     kernels = [describe(n, normal) for n in nests]
     work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
-    lines.append(_entry(calls, places, declared, threads > 1))
-    lines.append(_python_call(work > LONG, declared))
-    text = "\n".join([*declared.values(), *lines]) + "\n"
-    return Module(text, scratch, kernels, writer.functions)
+    around = RELEASES if work > LONG else 0
+    if threads > 1 and any(call.units for call in calls) and _multiplies(writer.declared):
+        around |= QUIETS_BLAS
+    numbers = {name: number for number, name in enumerate(writer.functions)}
+    placed = []
+    for call in calls:
+        flags = CHECKS if call.checks else 0
+        flags |= SHARED if call.units and threads > 1 else 0
+        pointers = [_pointer(argument, places) for argument in call.arguments]
+        placed.append((numbers[call.name], call.units, flags, pointers, [*call.numbers]))
+    return Module(writer.declared, writer.functions, placed, scratch, around, kernels)
+
+
+def _multiplies(declared: dict[str, str]) -> bool:
+    """Whether products are split over our threads, so that BLAS is to use none of its own."""
+    found = blas()
+    obeys = found is not None and found.obeys
+    return obeys and ("taut.sgemm" in declared or "taut.dgemm" in declared)
+
+
+def _pointer(argument: tuple[int, int], places: dict[int, int]) -> tuple[int, int]:
+    """Where memory lies: from which address of the table, or in the program's own memory, and how far from there."""
+    buffer, offset = argument
+    if buffer == STATUS[0]:
+        return OWN, 0
+    return (OWN, places[buffer] + offset) if buffer in places else argument
 
 
 class Call(NamedTuple):
-    """A call of a kernel: the memory it gets, whether it sets the status, and its units to share out."""
+    """A call of a kernel: the memory it gets, whether it sets the status, its units to share out, its numbers."""
 
     name: str
     arguments: list[tuple[int, int]]
     checks: bool
     units: int
+    numbers: Sequence[int] = ()
 
 
 class _Writer:
-    """Functions as they are written: nests that differ only in where their memory lies share one."""
+    """Functions as they are written: nests that differ only in where their memory lies, and in sizes, share one."""
 
     def __init__(self, normal: Normal, vector_bytes: int, threads: int) -> None:
         self.normal = normal
         self.threads = threads
         self.vector_bytes = vector_bytes
         self.declared: dict[str, str] = {}
-        self.lines: list[str] = []
-        self.functions = 0
-        self._known: dict[Any, tuple[str, list[int], bool, int]] = {}
-        self._texts: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
+        self._known: dict[Any, tuple[list[int], Call]] = {}
 
     def call(self, nest: Nest) -> Call:
         """A function for a nest, and how to call it."""
@@ -86,21 +127,20 @@ class _Writer:
                 step.number = self.normal.origin[step.number]
             shape, places = shape_of(nest)
             if shape in self._known:
-                name, order, checks, units = self._known[shape]
-                return Call(name, [places[i] for i in order], checks, units)
+                order, call = self._known[shape]
+                return call._replace(arguments=[places[i] for i in order])
         kernel = self._kernel(nest)
-        text = kernel.text("NAME")
-        name = self._texts.get(text, "")
-        if not name:
-            name = self._texts[text] = f"k{self.functions}"
-            self.functions += 1
-            self.lines.append(text.replace("@NAME(", f"@{name}(", 1))
-        arguments, checks = list(kernel.arguments), STATUS in kernel.arguments
-        units = kernel.units
+        text, numbers = generalised(kernel.text("NAME"), len(kernel.arguments))
+        name = "k" + hashlib.sha256(text.encode()).hexdigest()[:40]
+        if name not in self.functions:
+            self.functions[name] = text.replace(
+                "define internal void @NAME(", f"define void @{name}(", 1
+            )
+        arguments = list(kernel.arguments)
+        call = Call(name, arguments, STATUS in kernel.arguments, kernel.units, numbers)
         if nest.steps:
-            order = [places.index(a) for a in arguments]
-            self._known[shape] = (name, order, checks, units)
-        return Call(name, arguments, checks, units)
+            self._known[shape] = [places.index(a) for a in arguments], call
+        return call
 
     def _kernel(self, nest: Nest) -> Any:
         if nest.steps:
@@ -140,95 +180,3 @@ def _temporary_places(normal: Normal, calls: list[Call]) -> tuple[dict[int, int]
         places[number] = at
         total = max(total, at + size)
     return places, total
-
-
-def _entry(
-    calls: list[Call], places: dict[int, int], declared: dict[str, str], shared: bool
-) -> str:
-    most = max((len(call.arguments) for call in calls), default=1)
-    lines = [
-        "define internal i32 @body(ptr %table, ptr %own) nounwind {",
-        "entry:",
-        f"  %args = alloca [{max(most, 1)} x ptr]",
-        "  store i32 0, ptr %own",
-        f"  %first.at = getelementptr i8, ptr %own, i64 {FIRST}",
-        "  %first = load i64, ptr %first.at",
-        f"  %last.at = getelementptr i8, ptr %own, i64 {LAST}",
-        "  %last = load i64, ptr %last.at",
-        "  switch i64 %first, label %k0 ["
-        + " ".join(f"i64 {n}, label %k{n}" for n in range(1, len(calls)))
-        + "]",
-    ]
-    for number, call in enumerate(calls):
-        lines.append(f"k{number}:")
-        for place, (buffer, offset) in enumerate(call.arguments):
-            p = f"%c{number}.{place}"
-            if buffer == STATUS[0]:
-                lines.append(f"  {p} = getelementptr i8, ptr %own, i64 0")
-            elif buffer in places:
-                lines.append(f"  {p} = getelementptr i8, ptr %own, i64 {places[buffer] + offset}")
-            else:
-                lines.append(f"  {p}t = getelementptr ptr, ptr %table, i64 {buffer}")
-                lines.append(f"  {p}b = load ptr, ptr {p}t")
-                lines.append(f"  {p} = getelementptr i8, ptr {p}b, i64 {offset}")
-            lines.append(f"  {p}s = getelementptr ptr, ptr %args, i64 {place}")
-            lines.append(f"  store ptr {p}, ptr {p}s")
-        if call.units and shared:
-            declared[PARALLEL] = f"declare void @{PARALLEL}(ptr, ptr, i64)"
-            lines.append(f"  call void @{PARALLEL}(ptr @{call.name}, ptr %args, i64 {call.units})")
-        else:
-            lines.append(f"  call void @{call.name}(ptr %args, i64 0, i64 {call.units})")
-        if call.checks:
-            lines.append(f"  %s{number} = load i32, ptr %own")
-            lines.append(f"  %f{number} = icmp eq i32 %s{number}, 0")
-            lines.append(f"  br i1 %f{number}, label %go{number}, label %stop{number}")
-            lines.append(f"stop{number}:")
-            lines.append(f"  ret i32 %s{number}")
-            lines.append(f"go{number}:")
-        lines.append(f"  %e{number} = icmp eq i64 %last, {number + 1}")
-        lines.append(f"  br i1 %e{number}, label %done, label %k{number + 1}")
-    lines += [f"k{len(calls)}:", "  br label %done", "done:", "  ret i32 0", "}"]
-    return "\n".join([*lines, _around(shared and any(call.units for call in calls), declared)])
-
-
-def _around(shared: bool, declared: dict[str, str]) -> str:
-    """The entry: while products are split over our threads, BLAS is to use none of its own."""
-    lines = [f"define i32 @{ENTRY}(ptr %table, ptr %own) nounwind {{"]
-    found = blas()
-    split = shared and found is not None and found.obeys
-    split = split and ("taut.sgemm" in declared or "taut.dgemm" in declared)
-    if split:
-        declared["taut.get_threads"] = "declare i32 @taut.get_threads()"
-        declared["taut.set_threads"] = "declare void @taut.set_threads(i32)"
-        declared[ALONE] = f"declare void @{ALONE}(ptr, ptr)"
-        declared[TOGETHER] = f"declare void @{TOGETHER}(ptr)"
-        lines.append(f"  call void @{ALONE}(ptr @taut.get_threads, ptr @taut.set_threads)")
-    lines.append("  %status = call i32 @body(ptr %table, ptr %own)")
-    if split:
-        lines.append(f"  call void @{TOGETHER}(ptr @taut.set_threads)")
-    return "\n".join([*lines, "  ret i32 %status", "}"])
-
-
-def _python_call(lets_go: bool, declared: dict[str, str]) -> str:
-    """What CPython calls: numbers taken from its integers, and the status given as one."""
-    declared["PyLong_AsVoidPtr"] = "declare ptr @PyLong_AsVoidPtr(ptr)"
-    declared["PyLong_FromLong"] = "declare ptr @PyLong_FromLong(i64)"
-    lines = [
-        f"define ptr @{CALL}(ptr %self, ptr %argument) {{",
-        "  %own = call ptr @PyLong_AsVoidPtr(ptr %self)",
-        "  %table = call ptr @PyLong_AsVoidPtr(ptr %argument)",
-    ]
-    if lets_go:
-        declared["PyEval_SaveThread"] = "declare ptr @PyEval_SaveThread()"
-        declared["PyEval_RestoreThread"] = "declare void @PyEval_RestoreThread(ptr)"
-        lines.append("  %thread = call ptr @PyEval_SaveThread()")
-    lines.append(f"  %status = call i32 @{ENTRY}(ptr %table, ptr %own)")
-    if lets_go:
-        lines.append("  call void @PyEval_RestoreThread(ptr %thread)")
-    lines += [
-        "  %number = sext i32 %status to i64",
-        "  %result = call ptr @PyLong_FromLong(i64 %number)",
-        "  ret ptr %result",
-        "}",
-    ]
-    return "\n".join(lines)

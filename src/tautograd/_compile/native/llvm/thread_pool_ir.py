@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 
 PARALLEL = "taut_parallel"
 ALONE, TOGETHER = "taut_blas_alone", "taut_blas_together"
@@ -18,9 +19,61 @@ WANTED, _STARTED, _GENERATION, _GATE, _NEXT = 0, 8, 64, 128, 192
 _FUNCTION, _ARGUMENTS, _TOTAL, _CHUNK = 256, 264, 272, 280
 _SLEEPING, _BUSY, _MUTEX, _CONDITION = 320, 328, 384, 640
 _LOCK, INSIDE, BEFORE = 896, 904, 912  # of BLAS's own threads
+_CALLER = 288  # the processor that the caller runs on
 _OPEN = 1 << 32
-_SPINS = 1500
+_SPINS = 1500  # of a caller that waits for helpers, before it gives way
+# Eager operations follow each other some 50 microseconds apart, and a thread that sleeps takes as long to wake.
+_PATIENCE = 4000  # of a helper, before it sleeps
+_MASK = 128  # bytes of a set of processors
 _CHUNKS = 4  # for each thread
+
+# A helper that was woken may be given the core of its caller, where it can only be in the way, and the system leaves
+# it there while others keep the rest busy. So a caller says where it runs, and a helper that finds itself there
+# moves to another core; then it may run anywhere again.
+_NOTE = """
+  %cpu = call i32 @sched_getcpu()
+  %cpu.wide = sext i32 %cpu to i64
+  store i64 %cpu.wide, ptr {caller}
+"""
+_LEAVE = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+define internal void @leave() nounwind noinline {{
+entry:
+  %allowed = alloca [{mask} x i8], align 8
+  %others = alloca [{mask} x i8], align 8
+  %here = call i32 @sched_getcpu()
+  %wide = sext i32 %here to i64
+  %caller = load i64, ptr {caller}
+  %same = icmp eq i64 %wide, %caller
+  %known = icmp ult i64 %wide, {processors}
+  %both = and i1 %same, %known
+  br i1 %both, label %ask, label %done
+ask:
+  %failed = call i32 @sched_getaffinity(i32 0, i64 {mask}, ptr %allowed)
+  %fine = icmp eq i32 %failed, 0
+  br i1 %fine, label %move, label %done
+move:
+  call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %allowed, i64 {mask}, i1 false)
+  %byte = lshr i64 %wide, 3
+  %bit = and i64 %wide, 7
+  %bit8 = trunc i64 %bit to i8
+  %one = shl i8 1, %bit8
+  %rest = xor i8 %one, -1
+  %place = getelementptr i8, ptr %others, i64 %byte
+  %had = load i8, ptr %place
+  %has = and i8 %had, %rest
+  store i8 %has, ptr %place
+  call i32 @sched_setaffinity(i32 0, i64 {mask}, ptr %others)
+  call i32 @sched_setaffinity(i32 0, i64 {mask}, ptr %allowed)
+  br label %done
+done:
+  ret void
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
 
 
 def text() -> str:
@@ -28,8 +81,12 @@ def text() -> str:
         return f"getelementptr (i8, ptr @{STATE}, i64 {place})"
 
     declared, pause = _PAUSE.get(platform.machine(), ("", ""))
+    moves = sys.platform == "linux"
+    leave = "call void @leave()" if moves else ""
+    note = _NOTE.format(caller=at(_CALLER)) if moves else ""
     return f"""
 {declared}
+{_LEAVE.format(caller=at(_CALLER), mask=_MASK, processors=8 * _MASK) if moves else ""}
 @{STATE} = global [{BYTES} x i8] zeroinitializer, align 64
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
@@ -76,7 +133,7 @@ spin:
 again:
   {pause}
   %count.next = add i64 %count, 1
-  %patient = icmp ult i64 %count.next, {_SPINS}
+  %patient = icmp ult i64 %count.next, {_PATIENCE}
   br i1 %patient, label %spin, label %sleep
 sleep:
   call i32 @pthread_mutex_lock(ptr {at(_MUTEX)})
@@ -95,6 +152,7 @@ awake:
   br label %join
 join:
   %found = phi i64 [ %now, %spin ], [ %later, %awake ]
+  {leave}
   br label %try
 try:
   %wanted = load atomic i64, ptr {at(WANTED)} seq_cst, align 8
@@ -225,6 +283,7 @@ publish:
   store ptr %args, ptr {at(_ARGUMENTS)}
   store i64 %total, ptr {at(_TOTAL)}
   store i64 %chunk, ptr {at(_CHUNK)}
+  {note}
   store atomic i64 0, ptr {at(_NEXT)} seq_cst, align 8
   store atomic i64 {_OPEN}, ptr {at(_GATE)} seq_cst, align 8
   atomicrmw add ptr {at(_GENERATION)}, i64 1 seq_cst

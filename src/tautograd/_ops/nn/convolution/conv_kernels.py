@@ -4,6 +4,9 @@ A convolution is one matrix product once the windows of an image lie in columns.
 batch take many times its memory, so they are made for a few images at once, in a buffer that
 stays in the processor's cache, and used up before the next ones are made. Where the kernels of `direct` apply,
 no columns are made at all.
+
+A program that is replayed calls the same functions, with the place for the result as `out`, where the loops and
+products that would be made of the formula do not come near.
 """
 
 from __future__ import annotations
@@ -13,11 +16,39 @@ from typing import Any
 
 import numpy as np
 
-from . import direct
+from . import direct, small_images
 from .batch_threads import share_images
 from .windows import Ints, at, inside, offsets, window_views
 
 _BUFFER = 1 << 20  # bytes of columns to have at once
+_WORTH_A_CALL = 1 << 16  # numbers in columns, whose making takes longer than a call from a program
+
+
+def pay_in_a_program(shape: Ints, weight: Ints, count: Ints, stride: Ints, dtype: Any) -> bool:
+    """Whether a program calls these functions, or makes the columns by loops of its own, which is as fast or faster.
+
+    It calls them where they make no columns, or those of many small images, and so many would have to be made
+    that a call is nothing beside it.
+    """
+    kernel = weight[2:]
+    if math.prod(shape[:2]) * math.prod(kernel) * math.prod(count) < _WORTH_A_CALL:
+        return False
+    if small_images.apply(shape[0], count, math.prod(weight), dtype):
+        return True
+    return direct.is_there(kernel, stride, dtype)
+
+
+def _placed(found: Any, out: Any) -> Any:
+    """A result where it is wanted."""
+    if out is not None and found is not out:
+        np.copyto(out, found)
+        return out
+    return found
+
+
+def _room(shape: Ints, dtype: Any, out: Any) -> Any:
+    """Memory for a result: the place where it is wanted, if that lies in rows."""
+    return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
 
 def _parts(images: range, bytes_each: int) -> list[slice]:
@@ -56,9 +87,8 @@ class Columns:
         if any(padding):
             longer = [n + 2 * p for n, p in zip(size, padding, strict=True)]
             self.room = np.zeros((self.few, channels, *longer), x.dtype)
-        self.direct = (
-            self.room is None and set(kernel) == {1} and set(stride) == {1} and x.flags.c_contiguous
-        )
+        each_once = set(kernel) == {1} and set(stride) == {1} and tuple(count) == tuple(size)
+        self.direct = self.room is None and each_once and x.flags.c_contiguous
         if not self.direct:
             self.buffer = np.empty((self.few, channels, *kernel, *count), x.dtype)
 
@@ -77,15 +107,24 @@ class Columns:
 
 
 def convolved(
-    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:  # fmt: skip
     """The forward: `weight @ columns` of every image."""
-    found = direct.convolved(x, w, b, count, stride, padding, dilation, groups)
-    if found is not None:
-        return found
+    if small_images.apply(len(x), count, w.size, x.dtype):
+        found = small_images.convolved(x, w, b, count, stride, padding, dilation, groups)
+        return _placed(found, out)
+    found = direct.convolved(x, w, b, count, stride, padding, dilation, groups, out)
+    if found is None:
+        found = _by_columns(x, w, b, count, stride, padding, dilation, groups, out)
+    return _placed(found, out)
+
+
+def _by_columns(
+    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, place: Any
+) -> Any:  # fmt: skip
     batch, out_channels = x.shape[0], w.shape[0]
     weight = w.reshape(groups, out_channels // groups, -1)
-    out = np.empty((batch, out_channels, *count), x.dtype)
+    out = _room((batch, out_channels, *count), x.dtype, place)
     flat = out.reshape(batch, groups, out_channels // groups, -1)
     added = None if b is None else b.reshape(groups, -1, 1)
 
@@ -102,28 +141,40 @@ def convolved(
 
 
 def spread_back(
-    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:  # fmt: skip
+    """The adjoint in the input."""
+    if small_images.apply(len(g), g.shape[2:], w.size, g.dtype):
+        found = small_images.spread_back(g, w, size, stride, padding, dilation, groups)
+        return _placed(found, out)
+    found = direct.spread_back(g, w, size, stride, padding, dilation, groups, out)
+    if found is None:
+        found = _spread_by_places(g, w, size, stride, padding, dilation, groups, out)
+    return _placed(found, out)
+
+
+def _spread_by_places(
+    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, place: Any
 ) -> Any:
-    """The adjoint in the input: what every place of the kernel gives, added where it belongs.
+    """What every place of the kernel gives, added where it belongs.
 
     Steps of one along the last dimension need no adding there: with the gradient's lines shifted
     side by side, as the columns of a convolution are, the product adds them up itself.
     """
-    found = direct.spread_back(g, w, size, stride, padding, dilation, groups)
-    if found is not None:
-        return found
     batch, count, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     channels, ones = w.shape[1] * groups, (1,) * (len(kernel) - 1)
     longer = tuple([n + 2 * p for n, p in zip(size, padding, strict=True)])
     places, turned = kernel, w[..., np.newaxis]
     geometry = ((*ones, 1), count, (*ones, 1), (0,) * len(kernel), (*ones, 1), groups)
-    if stride[-1] == 1 and 2 * longer[-1] <= 3 * count[-1]:
-        sides = ((0,) * len(ones)) + ((kernel[-1] - 1) * dilation[-1],)
+    margin = (kernel[-1] - 1) * dilation[-1]
+    # A line that is longer than its shifted copies reach (an output padding) has them added like others.
+    if stride[-1] == 1 and 2 * longer[-1] <= 3 * count[-1] and longer[-1] == count[-1] + margin:
+        sides = ((0,) * len(ones)) + (margin,)
         count = (*count[:-1], longer[-1])
         geometry = (ones + kernel[-1:], count, (*ones, 1), sides, ones + dilation[-1:], groups)
         places, turned = (*kernel[:-1], 1), w[..., ::-1]
     weight = _by_place(turned, groups)
-    out = np.empty((batch, channels, *size), g.dtype)
+    out = _room((batch, channels, *size), g.dtype, place)
     targets = [at(o, count, stride, dilation) for o in offsets(places)]
 
     def run(images: range) -> None:
@@ -137,8 +188,8 @@ def spread_back(
             whole = out[part] if room is None else room[:many]
             grouped = whole.reshape(many, groups, w.shape[1], *longer)
             grouped[...] = 0
-            for number, place in enumerate(targets):
-                target = grouped[place]
+            for number, where in enumerate(targets):
+                target = grouped[where]
                 target += by_place[:, :, number]
             if room is not None:
                 out[part] = whole[inside(padding, size)]
@@ -157,12 +208,23 @@ def _by_place(w: Any, groups: int) -> Any:
 
 
 def correlated(
+    x: Any, g: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:  # fmt: skip
+    """The adjoint in the weight."""
+    weights = g.shape[1] * (x.shape[1] // groups) * math.prod(kernel)
+    if small_images.apply(len(x), g.shape[2:], weights, x.dtype):
+        found = small_images.correlated(x, g, kernel, stride, padding, dilation, groups)
+        return _placed(found, out)
+    found = direct.correlated(x, g, kernel, stride, padding, dilation, groups)
+    if found is None:
+        found = _correlated_by_columns(x, g, kernel, stride, padding, dilation, groups)
+    return _placed(found, out)
+
+
+def _correlated_by_columns(
     x: Any, g: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
-    """The adjoint in the weight: `columns @ g.T`, added up over images."""
-    found = direct.correlated(x, g, kernel, stride, padding, dilation, groups)
-    if found is not None:
-        return found
+    """`columns @ g.T`, added up over images."""
     batch, out_channels, *counted = g.shape
     count = tuple(counted)
     inner = x.shape[1] // groups
@@ -179,3 +241,7 @@ def correlated(
     totals = share_images(run, batch, g.size * rows)
     weight = np.copy(sum(totals[1:], totals[0]).swapaxes(1, 2), order="C")
     return weight.reshape(out_channels, inner, *kernel)
+
+
+for _function in (convolved, spread_back, correlated):
+    setattr(_function, "takes_out", True)  # noqa: B010

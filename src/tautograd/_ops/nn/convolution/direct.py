@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._arrays.kernels import Kernel, kernel
+from ...._arrays.kernels import Kernel, kernel, kernel_of
 from ...._tensor.settings import get_num_threads
 from .windows import Ints
 
@@ -19,6 +19,7 @@ _VECTOR = 16  # the most numbers that a vector has
 _SLACK = 8 * _VECTOR  # what the last tile of positions may run over
 _MOST_OUTPUTS = 8  # channels of a tile
 _WORTH_IT = 1 << 12  # multiplications
+_AT_ONCE = 1 << 17  # numbers of an image that stay in the cache while all output channels go by
 
 
 class _Geometry(NamedTuple):
@@ -42,6 +43,7 @@ class _Geometry(NamedTuple):
     pitch: int
     run: int
     room: int
+    rows: int
 
     @property
     def work(self) -> int:
@@ -71,37 +73,53 @@ def _geometry(
     return _Geometry(
         batch, units, channels, height, width, outputs, kernel_height, kernel_width, out_height,
         out_width, above * pitch + left, down * pitch, right, groups, padded, pitch, run,
-        room + run * rows,
+        room + run * rows, max(1, _AT_ONCE // (channels // groups * pitch)),
     )  # fmt: skip
 
 
+def is_there(kernel_size: Ints, stride: Ints, dtype: Any) -> bool:
+    """Whether there are kernels for such a convolution."""
+    return _is_direct(kernel_size, stride) and kernel_of("convolution", dtype) is not None
+
+
+def _is_direct(kernel_size: Ints, stride: Ints) -> bool:
+    return len(kernel_size) <= 2 and math.prod(kernel_size) > 1 and all(s == 1 for s in stride)
+
+
 def _found(name: str, kernel_size: Ints, stride: Ints, count: Ints, *arrays: Any) -> Kernel | None:
-    if len(kernel_size) > 2 or math.prod(kernel_size) == 1 or any(s != 1 for s in stride):
+    if not _is_direct(kernel_size, stride):
         return None
     if any(x.size == 0 for x in arrays) or math.prod(count) * arrays[1].size < _WORTH_IT:
         return None
     return kernel(name, *arrays)
 
 
+def _in_rows(*arrays: Any) -> list[Any]:
+    """In row-major order, as the kernels read them: a copy takes a small part of what columns would."""
+    return [np.ascontiguousarray(x) for x in arrays]
+
+
 def convolved(
-    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
-    """The forward; None if it must be computed otherwise."""
+    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:  # fmt: skip
+    """The forward, in `out` if that lies in rows; None if it must be computed otherwise."""
     kernel_size = w.shape[2:]
     bias = np.zeros(w.shape[0], x.dtype) if b is None else b
+    x, w, bias = _in_rows(x, w, bias)
     run = _found("convolution", kernel_size, stride, count, x, w, bias)
     if run is None:
         return None
     g = _geometry(x.shape, w.shape[0], kernel_size, count, padding, dilation, groups, _MOST_OUTPUTS)
-    out = np.empty((x.shape[0], w.shape[0], *count), x.dtype)
+    if out is None or not out.flags.c_contiguous:
+        out = np.empty((x.shape[0], w.shape[0], *count), x.dtype)
     scratch = np.zeros((g.units, g.room), x.dtype)
     run(g.units, g.work, x, w, bias, out, scratch, *g)
     return out
 
 
 def spread_back(
-    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:  # fmt: skip
     """The adjoint in the input: a convolution with the kernel turned round; None if it is none."""
     kernel_size = w.shape[2:]
     sides = tuple([d * (k - 1) - p for k, d, p in zip(kernel_size, dilation, padding, strict=True)])
@@ -111,13 +129,14 @@ def spread_back(
     backward = (..., *[slice(None, None, -1)] * len(kernel_size))
     turned = np.ascontiguousarray(grouped.swapaxes(1, 2)[backward])
     turned = turned.reshape(w.shape[1] * groups, w.shape[0] // groups, *kernel_size)
-    return convolved(g, turned, None, size, stride, sides, dilation, groups)
+    return convolved(g, turned, None, size, stride, sides, dilation, groups, out)
 
 
 def correlated(
     x: Any, g: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
     """The adjoint in the weight; None if it must be computed otherwise."""
+    x, g = _in_rows(x, g)
     run = _found("convolution_weight", kernel_size, stride, g.shape[2:], x, g)
     if run is None:
         return None

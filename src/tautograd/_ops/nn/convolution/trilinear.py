@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.kernels import called, plain
 from ...._arrays.result_layout import channels_come_last, in_c_order, in_memory_order
 from ...._arrays.strided import strided
 from ...declare.record import Op
 from ...declare.samples import Sample, T
-from .conv_kernels import convolved, correlated, spread_back
+from .conv_kernels import convolved, correlated, pay_in_a_program, spread_back
 from .windows import Ints, gathered, inside, padded, spread, steps
 
 
@@ -25,6 +26,19 @@ def _plain(*arrays: Any) -> bool:
     """Whether these are NumPy's own arrays, of one dtype, with something in them."""
     dtype = arrays[0].dtype
     return all(type(a) is np.ndarray and a.size and a.dtype == dtype for a in arrays)
+
+
+def _by_kernels(
+    arrays: tuple[Any, ...], shape: Ints, weight: Ints, count: Ints, stride: Ints
+) -> bool:
+    """Whether the functions for NumPy's own arrays do it: now, or at each replay of what is being recorded.
+
+    `shape` is the images', `weight` the weight's, `count` how many windows there are.
+    """
+    if not hasattr(type(arrays[0]), "as_call"):
+        return _plain(*arrays)
+    arrays = tuple([plain(a) for a in arrays])
+    return _plain(*arrays) and pay_in_a_program(shape, weight, count, stride, arrays[0].dtype)
 
 
 def _columns(
@@ -54,8 +68,9 @@ def _convolve(
 ) -> Any:
     kernel = tuple(w.shape)[2:]
     count = steps(tuple(x.shape)[2:], kernel, stride, padding, dilation)
-    if _plain(x, w) and (b is None or _plain(x, b)):
-        return convolved(x, w, b, count, stride, padding, dilation, groups)
+    arrays = (x, w) if b is None else (x, w, b)
+    if _by_kernels(arrays, tuple(x.shape), tuple(w.shape), count, stride):
+        return called(convolved, x, w, b, count, stride, padding, dilation, groups)
     columns = _columns(x, kernel, count, stride, padding, dilation, groups)
     y = np.matmul(_per_group(w, groups), columns)
     return _with_bias(np.reshape(y, (x.shape[0], w.shape[0], *count)), b)
@@ -64,8 +79,10 @@ def _convolve(
 def _transpose(
     x: Any, w: Any, b: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
-    if _plain(x, w):
-        return _with_bias(spread_back(x, w, size, stride, padding, dilation, groups), b)
+    image = (x.shape[0], w.shape[1] * groups, *size)
+    if _by_kernels((x, w), image, tuple(w.shape), tuple(x.shape)[2:], stride):
+        found = called(spread_back, x, w, size, stride, padding, dilation, groups)
+        return _with_bias(found, b)
     batch, channels, *count = x.shape
     kernel = tuple(w.shape)[2:]
     flat = np.reshape(x, (batch, groups, channels // groups, int(np.prod(count))))
@@ -79,8 +96,9 @@ def _transpose(
 def _weigh(
     x: Any, y: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
-    if _plain(x, y):
-        return correlated(x, y, kernel, stride, padding, dilation, groups)
+    weight = (y.shape[1], x.shape[1] // groups, *kernel)
+    if _by_kernels((x, y), tuple(x.shape), weight, tuple(y.shape)[2:], stride):
+        return called(correlated, x, y, kernel, stride, padding, dilation, groups)
     batch, out, *count = y.shape
     columns = _columns(x, kernel, tuple(count), stride, padding, dilation, groups)
     flat = np.reshape(y, (batch, groups, out // groups, int(np.prod(count))))
@@ -95,6 +113,14 @@ def _bias_gradient(g: Any) -> Any:
 def _bias_tangent(t: Any, shape: Any) -> Any:
     """A bias alone, in the shape of the output."""
     return np.broadcast_to(np.reshape(t, (*t.shape, *(1,) * (len(shape) - 2))), shape)
+
+
+def _cut_to(shape: Any, y: Any) -> Any:
+    """The positions that an output has. An output padding of a stride or more (which a dilation allows)
+    leaves room for further windows, which nothing was computed from."""
+    if tuple(y.shape) == tuple(shape):
+        return y
+    return y[(slice(None), slice(None), *(slice(n) for n in tuple(shape)[2:]))]
 
 
 def _count(size: Any, w: Any, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
@@ -174,8 +200,11 @@ transposed_convolution_op: Op = Op(
     layout=_layout,
     node="ConvolutionBackward0",
     vjp={
-        "x": lambda g, w, stride, padding, dilation, groups: convolution_op(
-            g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        "x": lambda g, w, x_shape, stride, padding, dilation, groups: _cut_to(
+            x_shape,
+            convolution_op(
+                g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+            ),
         ),
         "w": lambda g, x, w_shape, stride, padding, dilation, groups: weight_correlation_op(
             g,
@@ -205,6 +234,7 @@ transposed_convolution_op: Op = Op(
             (1, 2, 2, 1, 2), (2, 1, 2, 2, 2), None, [2, 1, 1], [1, 0, 1], [1, 2, 1], 2, [1, 0, 0]
         ),
         _sample((2, 2, 3, 3), (2, 2, 2, 2), None, [2, 2], [1, 0], [1, 1], 1, [1, 0]),
+        _sample((2, 2, 2, 4), (2, 1, 1, 2), None, [1, 1], [0, 1], [3, 2], 2, [2, 1]),
         _sample((0, 2, 3, 3), (2, 2, 2, 2), 2, [1, 1], [0, 0], [1, 1], 1, [0, 0]),
     ],
 )
@@ -224,8 +254,11 @@ weight_correlation_op: Op = Op(
             dilation=dilation,
             groups=groups,
         ),
-        "y": lambda g, x, stride, padding, dilation, groups: convolution_op(
-            x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        "y": lambda g, x, y_shape, stride, padding, dilation, groups: _cut_to(
+            y_shape,
+            convolution_op(
+                x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+            ),
         ),
     },
     jvp="multilinear",

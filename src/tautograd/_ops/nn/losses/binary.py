@@ -302,5 +302,5 @@ def multilabel_soft_margin_loss(
     loss: Any = -(target * logsigmoid(input) + (1 - target) * logsigmoid(negative))
     if weight is not None:
         loss = loss * weight
-    loss = loss.sum(-1) / input.size(-1)
+    loss = loss.sum(input.dim() - 1) / input.size(-1)  # a weight may have more dimensions
     return reduced(loss, reduction)  # type: ignore[no-any-return]

@@ -1,8 +1,7 @@
-"""Losses of classes: negative log-likelihood, and cross entropy.
+"""Negative log-likelihood of classes.
 
 The likelihoods of each example's own class are picked along the dimension of classes (the second, or
-the only one). `cross_entropy` is `log_softmax` and then that, two nodes as in PyTorch; with targets
-that are probabilities, or smoothed ones, it is a sum over all classes.
+the only one).
 """
 
 from __future__ import annotations
@@ -13,21 +12,17 @@ import numpy as np
 
 from ...._arrays.checks import require_all
 from ...._autograd.apply import apply
-from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse
-from ...declare.record import Op, renamed
+from ...declare.record import Op
 from ...declare.samples import Sample, T
 from ...declare.undefined_dtypes import no_kernel, refuse_gradients
-from ...elementwise.division import div_op
 from ...indexing.gathering import scatter_op
 from ...indexing.index_arguments import spoken
-from ...reductions.softmaxes import log_softmax, log_softmax_op
 from ...shape.views import reshape_to
-from .reduction import loss, reduced, sum_of
+from .reduction import loss, sum_of
 
 _ndarray = np.ndarray
-_div_by_count = renamed(div_op, "DivBackward1")
 
 # --- the record ----------------------------------------------------------------------------------
 
@@ -160,7 +155,7 @@ nll2d_op = _record(
 # --- negative log-likelihood ---------------------------------------------------------------------
 
 
-def _check_target(input: Tensor, target: Tensor) -> None:
+def check_target(input: Tensor, target: Tensor) -> None:
     x, y = input._data, target._data
     given = tuple(y.shape)
     if x.ndim == 0:
@@ -200,7 +195,7 @@ def _check_weight(input: Tensor, weight: Tensor, classes: int) -> None:
         raise RuntimeError(f"expected scalar type {spoken(input)} but found {spoken(weight)}")
 
 
-def _ignored(target: Any, classes: int, ignore_index: int) -> int | None:
+def ignored(target: Any, classes: int, ignore_index: int) -> int | None:
     """The class to leave out, or None where no target has it; a wrong target is an error."""
     if type(target) is _ndarray:
         if not target.size:
@@ -218,11 +213,11 @@ def _ignored(target: Any, classes: int, ignore_index: int) -> int | None:
     return ignore_index
 
 
-def _likelihood(
+def likelihood(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """Minus the log-likelihood of each target's class, weighted by class."""
-    _check_target(input, target)
+    check_target(input, target)
     ignore_index = int(ignore_index)  # a tensor of one element will do
     x = input._data
     classes = x.shape[1 if x.ndim > 1 else 0]
@@ -240,7 +235,7 @@ def _likelihood(
             )
         target = target.reshape(())
     parameters = {
-        "ignore_index": _ignored(target._data, classes, ignore_index),
+        "ignore_index": ignored(target._data, classes, ignore_index),
         "reduction": reduction,
     }
     if x.ndim == 3 or x.ndim > 4:  # as PyTorch does it, with all places in one dimension
@@ -254,162 +249,4 @@ def _likelihood(
 nll_loss = loss(
     "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, "
     "int ignore_index=-100, bool? reduce=None, str reduction='mean')"
-)(_likelihood)
-
-
-# --- cross entropy -------------------------------------------------------------------------------
-
-
-@loss(
-    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, "
-    "int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0)"
-)
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> Tensor:
-    """Minus the log-likelihood of the targets (classes or probabilities) under softmax."""
-    x, y = input._data, target._data
-    if tuple(x.shape) == tuple(y.shape):
-        return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
-    dim = 1 if x.ndim > 1 else 0
-    if label_smoothing:
-        return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
-    if weight is None and reduction != "none" and _is_wide_on_gpu(x, y):
-        return _in_one(input, target, ignore_index, reduction)
-    if x.dtype.char in "fd" and x.size:
-        likelihoods = apply(log_softmax_op, (input,), {"dim": dim})
-    else:
-        likelihoods = log_softmax(input, dim)
-    return _likelihood(likelihoods, target, weight, ignore_index, reduction)
-
-
-# --- the same in one step, of many classes on a GPU --------------------------------------------------
-
-_MANY = 1024  # classes, from which on likelihoods are worth not being written to memory
-
-
-def _loss_and_kept(x: Any, target: Any, ignore_index: Any, reduction: str) -> tuple[Any, Any]:
-    """The loss, and what its gradient may be found from: likelihoods, or what a kernel keeps instead."""
-    likelihoods = log_softmax_op(x, dim=1)
-    loss = nll_op(likelihoods, target, None, ignore_index=ignore_index, reduction=reduction)
-    return loss, likelihoods
-
-
-def _slopes(g: Any, x: Any, target: Any, out1: Any, ignore_index: Any, reduction: str) -> Any:
-    """By the rules of the two records that it is made of."""
-    shape = tuple(x.shape)
-    found = nll_op.vjp[0].rule(g, target, None, shape, ignore_index, reduction)
-    return log_softmax_op.vjp[0].rule(found, log_softmax_op(x, dim=1), 1)
-
-
-cross_entropy_op = Op(
-    "cross_entropy_of_many",
-    _loss_and_kept,
-    ("x", "target"),
-    vjp={"x": _slopes},
-    node="NllLossBackward0",
-    outputs=2,
-    differentiable_outputs=(0,),
-    internal=True,
-)
-
-
-def _is_wide_on_gpu(x: Any, y: Any) -> bool:
-    """Whether these are rows of many classes and a target for each, where there are kernels for them."""
-    if modes.way[0] is None:  # first: an array that is not there yet would have to be
-        return False
-    there = getattr(getattr(x, "value", x), "has_kernels", False)
-    if not there or x.ndim != 2 or x.dtype.char not in "fd":
-        return False
-    rows, classes = x.shape
-    return bool(classes >= _MANY and rows and y.shape == (rows,) and y.dtype == np.int64)
-
-
-def _in_one(input: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor:
-    _check_target(input, target)
-    ignored = _ignored(target._data, input._data.shape[1], int(ignore_index))
-    parameters = {"ignore_index": ignored, "reduction": reduction}
-    found: tuple[Tensor, ...] = apply(cross_entropy_op, (input, target), parameters)
-    return found[0]
-
-
-def _check_smoothing(label_smoothing: float) -> None:
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-
-
-def _by_class(weight: Any, rank: int) -> Any:
-    """Class weights in the shape that multiplies likelihoods."""
-    return weight.view((1, -1, *(1,) * (rank - 2))) if rank > 1 else weight
-
-
-def _check_class_weight(weight: Tensor, classes: int) -> None:
-    w = weight._data
-    if w.ndim != 1 or w.shape[0] != classes:
-        raise RuntimeError(
-            "cross_entropy: weight tensor should be defined either for all "
-            f"{classes} classes or no classes but got weight tensor of shape: {list(w.shape)}"
-        )
-
-
-def _of_probabilities(
-    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
-) -> Tensor:
-    if not target.is_floating_point():
-        raise RuntimeError(
-            "Expected floating point type for target with class probabilities, got "
-            f"{spoken(target)}"
-        )
-    if ignore_index >= 0:
-        raise RuntimeError("ignore_index is not supported for floating point target")
-    _check_smoothing(label_smoothing)
-    shape = input._data.shape
-    dim = 1 if len(shape) > 1 else 0
-    classes = shape[dim]
-    if weight is not None:
-        _check_class_weight(weight, classes)
-    likelihoods = log_softmax(input, dim)
-    if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
-    total = likelihoods * target
-    if weight is not None:
-        total = total * _by_class(weight, len(shape))
-    if reduction == "none":
-        return -total.sum(dim)  # type: ignore[no-any-return]
-    loss = -total.sum()
-    if reduction == "sum":
-        return loss  # type: ignore[no-any-return]
-    count = input._data.size // classes if classes else 0
-    return apply(_div_by_count, (loss, np.asarray(count, loss._data.dtype)[()]))  # type: ignore[no-any-return]
-
-
-def _smoothed(
-    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
-) -> Tensor:
-    """The likelihood of the target's class, and a share of those of all classes."""
-    _check_smoothing(label_smoothing)
-    rank = input._data.ndim
-    dim = 1 if rank > 1 else 0
-    classes = input._data.shape[dim]
-    likelihoods = log_softmax(input, dim)
-    own: Any = _likelihood(likelihoods, target, weight, ignore_index, reduction)
-    if weight is not None:
-        every = -(likelihoods * _by_class(weight, rank)).sum(dim)
-    else:
-        every = -likelihoods.sum(dim)
-    ignored = target == ignore_index
-    every = every.masked_fill(ignored, 0.0)
-    if reduction == "mean":
-        if weight is not None:
-            counted = weight.gather(0, target.masked_fill(ignored, 0).flatten())
-            every = every.sum() / counted.masked_fill(ignored.flatten(), 0).sum()
-        else:
-            every = every.sum() / (~ignored).sum()
-    else:
-        every = reduced(every, reduction)
-    return own * (1 - label_smoothing) + every * (label_smoothing / classes)  # type: ignore[no-any-return]
+)(likelihood)

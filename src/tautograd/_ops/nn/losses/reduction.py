@@ -24,6 +24,7 @@ from ...declare.record import Op
 from ...declare.rule_calls import written
 from ...declare.samples import Sample, T
 from ...declare.signature_line import declared
+from ...declare.wrong_argument import WrongArgument
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
@@ -33,13 +34,13 @@ _ndarray = np.ndarray
 _PLAIN = (np.ndarray, np.generic, float)
 
 
-def functional(fn: Declared) -> Declared:
-    """Declare a function of `nn.functional`."""
-    NN_FUNCTIONAL[fn.__name__] = autocasting(fn)
+def functional(fn: Declared, uncast: Any = None) -> Declared:
+    """Declare a function of `nn.functional`; `uncast` is what `autocast` tries instead of casting."""
+    NN_FUNCTIONAL[fn.__name__] = autocasting(fn, uncast)
     return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
 
 
-def loss(line: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+def loss(line: str, uncast: Any = None) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Declare a loss of `nn.functional` by its signature; it is given the reduction that was chosen.
 
     So no loss reads `size_average` and `reduce`, the deprecated spellings of it.
@@ -58,7 +59,7 @@ def loss(line: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
             _choose=chosen_reduction,
             _known=REDUCTIONS,
         )
-        return functional(made)
+        return functional(made, uncast)
 
     return declare
 
@@ -103,7 +104,12 @@ UNREAD_MEAN = _Unread(1)
 
 def numbered_reduction(number: Any) -> str:
     """The reduction of a number, as functions of the top level take it."""
-    return "none" if number is UNREAD_MEAN else _NUMBERED.get(plain_number(number), "none")
+    if number is UNREAD_MEAN:
+        return "none"
+    plain = plain_number(number)
+    if not isinstance(plain, int) or isinstance(plain, bool):
+        raise WrongArgument(f"argument 'reduction' must be int, not {type(number).__name__}")
+    return _NUMBERED.get(plain, "none")
 
 
 def reduced(loss: Any, reduction: str) -> Any:

@@ -16,12 +16,13 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
+from ...linalg.shared_products import matmul
 from . import native_steps
 from .recurrence import Steps, are_plain, flat, layer_samples, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
-    total = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+    total = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
     return total if b_ih is None else total + b_ih
 
 
@@ -137,10 +138,10 @@ def _of_inputs(
     seen, own, dh = arrived
     biased = b_ih is not None
     return (
-        np.reshape(np.matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
+        np.reshape(matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
         dh if needs[1] else None,
-        np.matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
-        np.matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
+        matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
+        matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
         np.sum(seen, axis=0) if biased and needs[4] else None,
         np.sum(own, axis=0) if biased and needs[5] else None,
     )

@@ -17,6 +17,7 @@ import numpy as np
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
+from ...linalg.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
 from .recurrence import Steps, are_plain, flat, turned
@@ -31,7 +32,7 @@ def _halves(like: Any, width: int, cell: float, others: float) -> Any:
 
 
 def _before_gates(x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
-    total = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+    total = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
     return total if b_ih is None else total + (b_ih + b_hh)
 
 
@@ -51,7 +52,7 @@ def _lstm_layer(
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
     if w_hr is None and are_plain(x, h, c, w_ih, w_hh, b_ih, b_hh):
-        given = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+        given = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
         found = native_steps.lstm(given, b_ih, b_hh, h, c, w_hh, steps)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
@@ -176,11 +177,11 @@ def _of_inputs(
     columns = np.swapaxes(gate, 0, 1)
     bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     return (
-        np.reshape(np.matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
+        np.reshape(matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
         dh if needs[1] else None,
         dc if needs[2] else None,
-        np.matmul(columns, conj(flat(x))) if needs[3] else None,
-        np.matmul(columns, conj(earlier)) if needs[4] else None,
+        matmul(columns, conj(flat(x))) if needs[3] else None,
+        matmul(columns, conj(earlier)) if needs[4] else None,
         bias if needs[5] else None,
         bias if needs[6] else None,
     )

@@ -80,6 +80,12 @@ def _run(kind: str, given: dict[str, Any]) -> tuple[Tensor, ...]:
             if biased
             else f"MatrixRef: ArrayRef size {len(params)} not divisible by stride {each}"
         )
+    for place, weight in enumerate(params):
+        wanted = 1 if biased and place % each in (2, 3) else 2
+        if weight._data.ndim != wanted:
+            raise RuntimeError(
+                f"{kind}: params[{place}] must have {wanted} dimensions, but has {weight._data.ndim}"
+            )
     if batch_first:
         input = input.transpose(0, 1)
     if input._data.dtype.kind in "biuc":

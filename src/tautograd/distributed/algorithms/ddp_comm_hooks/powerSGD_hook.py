@@ -6,8 +6,9 @@ Q = Mᵀ P. What is lost is kept (error feedback) and added to the next gradient
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
+
+import numpy as np
 
 import tautograd as torch
 
@@ -47,11 +48,24 @@ class PowerSGDState:
         self.min_compression_rate = min_compression_rate
         self.use_error_feedback, self.warm_start = use_error_feedback, warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
-        self.generator = torch.Generator().manual_seed(random_seed)
+        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
+        self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
+        self.rng = np.random.RandomState(random_seed)
         self.error_dict: dict[int, Any] = {}
-        self.q_memory: dict[tuple[int, int], Any] = {}
+        self.p_memory_dict: dict[int, Any] = {}
+        self.q_memory_dict: dict[int, Any] = {}
         self.iter = 0
         self.total_numel_before_compression = self.total_numel_after_compression = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "process_group"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, process_group=_get_default_group())
+
+    def maybe_increase_iter(self, bucket: GradBucket) -> None:
+        """Count a step when its last bucket has come."""
+        self.iter += bucket.is_last()
 
     def compression_stats(self) -> tuple[float, int, int]:
         """How many times fewer numbers travelled, and how many with and without compression."""
@@ -60,7 +74,9 @@ class PowerSGDState:
 
 
 def _orthogonalize(matrix: Any, epsilon: float) -> Any:
-    """Columns of length 1 at right angles (Gram-Schmidt, one column after the other)."""
+    """Columns of length 1 at right angles: one column after the other, or by Householder's reflections if many."""
+    if matrix.shape[1] > 2 and matrix.dtype not in (torch.float16, torch.bfloat16):
+        return torch.linalg.qr(matrix).Q
     columns: list[Any] = []
     for i in range(matrix.shape[1]):
         column = matrix[:, i]
@@ -70,44 +86,86 @@ def _orthogonalize(matrix: Any, epsilon: float) -> Any:
     return torch.stack(columns, 1)
 
 
+def _reduced(parts: list[Any], group: Any) -> Any:
+    """The sum of tensors over all ranks, in one exchange: flat, one behind the other."""
+    flat = torch.cat([part.reshape(-1) for part in parts])
+    all_reduce(flat, group=group)
+    return flat
+
+
+def _cut(flat: Any, shapes: list[tuple[int, int]]) -> list[Any]:
+    ends = flat.split([rows * columns for rows, columns in shapes])
+    return [end.view(*shape) for end, shape in zip(ends, shapes, strict=True)]
+
+
+def _first_guess(state: PowerSGDState, alike: list[list[Any]], ranks: dict[Any, int]) -> list[Any]:
+    """Random matrices, the same on all ranks, and with PyTorch's seeds those of PyTorch."""
+    drawn: list[Any] = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(state.rng.randint(1_000_000_000)))
+        for same in alike:
+            at_once = len(same) if state.batch_tensors_with_same_shape else 1
+            shape = at_once, same[0].shape[1], ranks[same[0].shape]
+            for _ in range(len(same) // at_once):
+                drawn += torch.randn(*shape, dtype=same[0].dtype).unbind(0)
+    return drawn
+
+
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
-    """Average a bucket, its matrices by their low-rank approximation."""
+    """Average a bucket, its matrices by their low-rank approximation. A vector is a matrix of one column."""
     group = state.process_group or _get_default_group()
     if state.iter < state.start_powerSGD_iter:
-        state.iter += bucket.is_last()
+        state.maybe_increase_iter(bucket)
         return allreduce_hook(group, bucket)
     buffer, index, size = bucket.buffer(), bucket.index(), group.size()
     if state.use_error_feedback:
-        if index in state.error_dict:
-            buffer.add_(state.error_dict[index])
-        given = buffer.clone()
-    reduced = defaultdict(list)
-    for place, gradient in enumerate(bucket.gradients()):
-        matrix = gradient.reshape(gradient.shape[0], -1) if gradient.dim() > 1 else gradient
-        rank = min(state.matrix_approximation_rank, *matrix.shape)
+        if index not in state.error_dict:
+            state.error_dict[index] = torch.zeros_like(buffer)
+        given = buffer.add_(state.error_dict[index]).clone()
+    whole: list[Any] = []
+    by_shape: dict[Any, list[Any]] = {}
+    ranks: dict[Any, int] = {}
+    for gradient in bucket.gradients():
+        matrix = gradient.view(gradient.shape[0], -1)
+        rank = ranks[matrix.shape] = min(state.matrix_approximation_rank, *matrix.shape)
         thin = sum(matrix.shape) * rank
-        pays = gradient.dim() > 1 and thin * state.min_compression_rate < gradient.numel()
-        reduced["low" if pays else "whole"].append((place, gradient, matrix, rank))
+        pays = thin * state.min_compression_rate < gradient.numel()
+        (by_shape.setdefault(matrix.shape, []) if pays else whole).append(matrix)
         state.total_numel_before_compression += gradient.numel()
         state.total_numel_after_compression += thin if pays else gradient.numel()
-    for _, gradient, _, _ in reduced["whole"]:
-        all_reduce(gradient.div_(size), group=group)
-    for place, gradient, matrix, rank in reduced["low"]:
-        key = index, place
-        if not state.warm_start or key not in state.q_memory:
-            shape = matrix.shape[1], rank
-            state.q_memory[key] = torch.randn(*shape, generator=state.generator, dtype=matrix.dtype)
-        q = _orthogonalize(state.q_memory[key], state.orthogonalization_epsilon)
-        p = matrix @ q
-        all_reduce(p, group=group)
-        p = _orthogonalize(p, state.orthogonalization_epsilon)
-        q = matrix.t() @ p
-        all_reduce(q.div_(size), group=group)
-        state.q_memory[key] = q
-        gradient.copy_((p @ q.t()).reshape(gradient.shape))
+    if whole:
+        averaged = _reduced(whole, group).div_(size)
+        for matrix, mean in zip(whole, _cut(averaged, [m.shape for m in whole]), strict=True):
+            matrix.copy_(mean)
+    if by_shape:
+        _approximate(state, index, list(by_shape.values()), ranks, group)
     if state.use_error_feedback:
         state.error_dict[index] = given - buffer
-    state.iter += bucket.is_last()
+    state.maybe_increase_iter(bucket)
     future = Future()
     future.set_result(buffer)
     return future
+
+
+def _approximate(
+    state: PowerSGDState, index: int, alike: list[list[Any]], ranks: dict[Any, int], group: Any
+) -> None:
+    """Put in the place of each matrix the low-rank approximation of its mean over all ranks."""
+    matrices = [matrix for same in alike for matrix in same]
+    outer = [(m.shape[0], ranks[m.shape]) for m in matrices]
+    inner = [(m.shape[1], ranks[m.shape]) for m in matrices]
+    epsilon = state.orthogonalization_epsilon
+    if state.warm_start and index in state.q_memory_dict:
+        guesses = _cut(state.q_memory_dict[index], inner)
+    else:
+        guesses = _first_guess(state, alike, ranks)
+    thin = [m @ _orthogonalize(q, epsilon) for m, q in zip(matrices, guesses, strict=True)]
+    summed = _reduced(thin, group)
+    ps = [_orthogonalize(p, epsilon) for p in _cut(summed, outer)]
+    mean = _reduced([m.t() @ p for m, p in zip(matrices, ps, strict=True)], group).div_(
+        group.size()
+    )
+    for matrix, p, q in zip(matrices, ps, _cut(mean, inner), strict=True):
+        matrix.copy_(p @ q.t())
+    if state.warm_start:
+        state.p_memory_dict[index], state.q_memory_dict[index] = summed, mean

@@ -1,0 +1,1 @@
+"""Samples and tokens that see each other: TG904, TG906."""

@@ -1,0 +1,1 @@
+"""Clipping, and gradients that were scaled: TG2xx."""

@@ -1,0 +1,1 @@
+"""Whether anything is learned: TG8xx, TG909."""

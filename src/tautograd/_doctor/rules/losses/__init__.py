@@ -1,0 +1,1 @@
+"""What a loss is given: TG5xx."""

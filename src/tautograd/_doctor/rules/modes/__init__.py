@@ -1,0 +1,1 @@
+"""Train and eval, dropout and batch norm: TG6xx."""

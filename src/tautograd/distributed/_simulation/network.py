@@ -1,0 +1,151 @@
+"""What an exchange costs: rounds of messages, each with a latency, and bytes through the narrowest link.
+
+The costs are those of the usual algorithms (Thakur, Rabenseifner and Gropp, "Optimization of Collective
+Communication Operations in MPICH", 2005; NCCL's rings and trees have the same two terms). With n ranks, S bytes in all,
+a latency of A and a bandwidth of B, for example:
+
+    all_reduce   ring   2 (n - 1) A + 2 (n - 1) / n S / B
+                 tree   2 log2(n) A + 2 (n - 1) / n S / B
+                 short      log2(n) (A + S / B)
+
+A library takes the fastest, and so does the model. Ranks of a machine talk by its inner links; a machine has one
+link to the others, which a ring over all ranks crosses once, and which groups that reach across machines
+share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+GIGA, MICRO = 1e9, 1e-6
+
+
+@dataclass(frozen=True)
+class Network:
+    """Links between ranks, in bytes per second and seconds."""
+
+    bandwidth: float
+    """Of a machine's link to the others, in GB/s, as messages get it (not the line's rate)."""
+    latency: float = 5.0
+    """Of a message between machines, in microseconds."""
+    node: int = 1
+    """Ranks on a machine."""
+    inner_bandwidth: float = math.inf
+    """Between ranks of a machine, in GB/s."""
+    inner_latency: float = 1.0
+    """In microseconds."""
+    cores: int = 0
+    """Cores that all ranks share, and that move the bytes (in the memory of a machine); 0: each rank has its own."""
+    turns: float = 1.0
+    """How much more processor time ranks need to compute that take turns on a core."""
+    waiting: float = 1.0
+    """How much more they need to exchange, with `crowd` ranks for each core; with fewer, less in proportion."""
+    crowd: float = 2.0
+    """Ranks for each core."""
+
+    def link(self, members: int, ranks: int, neighbours: bool) -> tuple[float, float]:
+        """Latency and bandwidth of the narrowest link that a group uses."""
+        inside = self.inner_latency * MICRO, self.inner_bandwidth * GIGA
+        if members <= self.node and (neighbours or ranks <= self.node):
+            return inside
+        outside = self.bandwidth * GIGA
+        if members < ranks and not neighbours:  # every rank of the machine is in a group of its own
+            outside /= min(self.node, ranks)
+        return self.latency * MICRO, min(outside, inside[1])
+
+    def seconds(
+        self, kind: str, size: float, members: int, ranks: int, neighbours: bool = True
+    ) -> float:
+        """What a collective of `members` of all `ranks` takes."""
+        if members == 1:
+            return 0.0
+        latency, bandwidth = self.link(members, ranks, neighbours)
+        costs = [
+            self._hops(rounds, members, ranks, latency, tree) + volume * size / bandwidth
+            for rounds, volume, tree in _ways(kind, members)
+        ]
+        return min(costs) * self._sharing(ranks, self._waiting(ranks))
+
+    def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
+        """Latencies one after the other. A tree goes up inside of machines before it goes between them."""
+        if tree and 1 < self.node < members == ranks:
+            inner = rounds * math.log2(self.node) / math.log2(members)
+            return inner * self.inner_latency * MICRO + (rounds - inner) * latency
+        return rounds * latency
+
+    def crowding(self, ranks: int) -> float:
+        """How much slower ranks compute because they share cores."""
+        return self._sharing(ranks, self.turns)
+
+    def _waiting(self, ranks: int) -> float:
+        """A rank looks for the others more often the longer they are away from a core."""
+        if not self.cores or self.crowd <= 1:
+            return self.waiting
+        return 1.0 + (self.waiting - 1.0) * max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
+
+    def _sharing(self, ranks: int, cost: float) -> float:
+        return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0
+
+    def stolen(self, ranks: int) -> float:
+        """The share of an exchange's time that its ranks cannot compute in."""
+        return 1.0 - min(1.0, max(0.0, self.cores / ranks - 1.0)) if self.cores else 0.0
+
+
+def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
+    """Algorithms for a collective: rounds, shares of the bytes that go through a link, whether it is a tree."""
+    rounds, others = math.ceil(math.log2(n)), (n - 1) / n
+    if kind == "all_reduce":
+        return [
+            (2 * (n - 1), 2 * others, False),
+            (2 * rounds, 2 * others, True),
+            (rounds, rounds, True),
+        ]
+    if kind in ("broadcast", "reduce"):
+        return [(rounds, rounds, True), (2 * rounds, 2 * others, True), (rounds + n - 1, 1, False)]
+    if kind == "barrier":
+        return [(rounds, 0, True)]
+    if kind.startswith("all_to_all"):
+        return [(n - 1, others, False), (rounds, rounds / 2, True)]
+    # all_gather, gather, scatter, reduce_scatter and their kin
+    return [(n - 1, others, False), (rounds, others, True)]
+
+
+# As messages see them: four fifths of the line's rate, which is what large all_reduces reach.
+PRESETS = {
+    "ethernet-10": Network(1.0, 30),
+    "ethernet-25": Network(2.5, 20),
+    "ethernet-100": Network(10.0, 10, 8, 100, 5),
+    "infiniband-hdr": Network(20.0, 5, 8, 100, 5),
+    "infiniband-ndr-8": Network(320.0, 5, 8, 360, 5),
+}
+
+
+def network_of(text: str) -> Network:
+    """A network from a command line: a name, `bandwidth=12.5,latency=5,node=8`, or a name and what differs."""
+    first, *rest = text.split(",")
+    if "=" in first:
+        base, rest = None, [first, *rest]
+    elif first in PRESETS:
+        base = PRESETS[first]
+    else:
+        raise ValueError(f"there is no network '{first}' (there is: here, {', '.join(PRESETS)})")
+    names = [one.name for one in fields(Network)]
+    given: dict[str, float] = {}
+    for part in rest:
+        name, _, value = part.partition("=")
+        if name not in names:
+            raise ValueError(f"'{part}': a network has {', '.join(names)}")
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"'{part}': '{value}' is no number") from None
+        whole = name in ("node", "cores")
+        if not number >= 0 or (number == 0 and "latency" not in name) or (whole and number % 1):
+            raise ValueError(f"'{part}': {value} makes no network")
+        given[name] = int(number) if whole else number
+    if base is not None:
+        return replace(base, **given)  # type: ignore[arg-type]
+    if "bandwidth" not in given:
+        raise ValueError(f"'{text}': which bandwidth?")
+    return Network(**given)  # type: ignore[arg-type]

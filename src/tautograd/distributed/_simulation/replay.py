@@ -1,0 +1,124 @@
+"""A step on as many ranks as you like: every rank's clock, exchange by exchange.
+
+An exchange starts when the last rank of its group has come and the one before it in the same group is done; who waits
+for it goes on when it is over. What a rank computes meanwhile is not lost: that is the overlap. Ranks differ: some
+are slower in every step, and each step of each has some luck of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .network import Network
+from .recording import COMPUTE, START
+from .steps import CannotSimulate, Step
+
+STEPS = 8  # in a row, so that luck is an average
+
+
+@dataclass(frozen=True)
+class Stragglers:
+    """How ranks differ."""
+
+    jitter: float = 0.0
+    """Standard deviation of what a rank needs for a step, as a share of it."""
+    slow: float = 0.0
+    """The share of ranks that are slower all the time."""
+    slowdown: float = 1.0
+    """How many times as long they take."""
+
+
+ALIKE = Stragglers()
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a step takes on so many ranks."""
+
+    ranks: int
+    seconds: float
+    computing: float
+    """What a rank computes, the cores it shares included."""
+    exposed: float
+    """What ranks that are all alike wait for exchanges."""
+    straggling: float
+    """What they wait for slower ranks on top of that."""
+    efficiency: float
+    """One rank's step, by itself, over this one."""
+
+
+def predict(
+    step: Step,
+    network: Network,
+    ranks: int,
+    stragglers: Stragglers = ALIKE,
+    *,
+    strong: bool = False,
+    seed: int = 0,
+) -> Predicted:
+    """A step on so many ranks; `strong` divides the recorded ranks' work among them, else each has its own."""
+    if ranks < 1:
+        raise ValueError(f"ranks: {ranks} is below 1")
+    share = step.ranks / ranks if strong else 1.0
+    alone = step.computing * (step.ranks if strong else 1.0)
+    computing = step.computing * share * network.crowding(ranks)
+    smooth = _run(step, network, ranks, share, lambda: np.ones(1))
+    seconds = smooth
+    if stragglers.jitter or (stragglers.slow and stragglers.slowdown != 1):
+        random = np.random.default_rng(seed)
+        count = min(ranks, max(1, round(stragglers.slow * ranks))) if stragglers.slow else 0
+        pace = np.ones(ranks)
+        pace[random.permutation(ranks)[:count]] = stragglers.slowdown
+
+        def luck() -> Any:
+            # Log-normal: of mean 1, never negative, and with a long side where lateness lies.
+            spread = np.sqrt(np.log1p(stragglers.jitter**2))
+            return pace * random.lognormal(-(spread**2) / 2, spread, ranks)
+
+        seconds = _run(step, network, ranks, share, luck)
+    efficiency = alone / (seconds * (ranks if strong else 1))
+    return Predicted(ranks, seconds, computing, smooth - computing, seconds - smooth, efficiency)
+
+
+def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[[], Any]) -> float:
+    """Seconds of a step, by a clock for each rank."""
+    crowding, stolen = network.crowding(ranks), network.stolen(ranks)
+    clocks = np.zeros(ranks)
+    free: dict[tuple[int, bool], Any] = {}  # when a group's exchanges so far are over
+    costs, members = [], []
+    for exchange in step.exchanges:
+        count = exchange.group.at(ranks)
+        if count < 1 or count % 1 or ranks % count:
+            raise CannotSimulate(
+                f"{exchange.kind} in groups of {count:g} ranks: {ranks} ranks cannot be divided so"
+            )
+        size = exchange.bytes.at(int(count))
+        members.append(int(count))
+        costs.append(network.seconds(exchange.kind, size, int(count), ranks, exchange.neighbours))
+    for _ in range(STEPS):
+        pace = luck() * (crowding * share)
+        ends: dict[float, Any] = {}
+        for kind, value in step.program:
+            if kind == COMPUTE:
+                clocks = clocks + value * pace
+                continue
+            number = int(value)
+            if kind == START:
+                group = members[number], step.exchanges[number].neighbours
+                began = np.maximum(_latest(clocks, *group), free.get(group, 0.0))
+                ends[number] = free[group] = began + costs[number]
+                clocks = clocks + costs[number] * stolen
+            else:
+                clocks = np.maximum(clocks, ends[number])
+    return float(clocks.max()) / STEPS
+
+
+def _latest(clocks: Any, members: int, neighbours: bool) -> Any:
+    """For each rank, when the last of its group comes."""
+    groups = clocks.reshape(-1, members) if neighbours else clocks.reshape(members, -1).T
+    latest = np.repeat(groups.max(axis=1), members).reshape(groups.shape)
+    return (latest if neighbours else latest.T).reshape(-1)

@@ -1,0 +1,5 @@
+"""Tensors over ranks, by the name of their first module."""
+
+from ..tensor import DTensor, distribute_module, distribute_tensor
+
+__all__ = ["DTensor", "distribute_module", "distribute_tensor"]

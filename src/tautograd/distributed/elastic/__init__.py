@@ -1,0 +1,5 @@
+"""`torch.distributed.elastic`: of it what scripts name; restarts are `taut launch --max-restarts`."""
+
+from . import multiprocessing
+
+__all__ = ["multiprocessing"]

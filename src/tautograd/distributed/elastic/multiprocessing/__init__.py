@@ -1,0 +1,5 @@
+"""Ranks as processes: the decorator that scripts put on their `main`."""
+
+from . import errors
+
+__all__ = ["errors"]

@@ -1,0 +1,91 @@
+"""The package `functorch`, as PyTorch's own: modules as functions of their parameters, alone and stacked."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import pytest
+
+from tests.both import same
+
+
+def functorch(torch):
+    return importlib.import_module("functorch" if torch.__name__ == "torch" else "tautograd._functorch")  # fmt: skip
+
+
+def network(torch, *, norm):
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)]
+    return torch.nn.Sequential(*layers, *[torch.nn.BatchNorm1d(2)] * norm).eval()
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+@same
+def test_a_module_as_a_function(torch, disabled):
+    net, x = network(torch, norm=False), torch.linspace(-1, 1, 6).view(2, 3)
+    function, params = functorch(torch).make_functional(net, disable_autograd_tracking=disabled)
+    doubled = function([2 * p for p in params], x)
+    return [
+        type(params).__name__, [p.requires_grad for p in params],
+        [p is q for p, q in zip(params, net.parameters(), strict=True)],
+        function(params, x), torch.equal(function(params, x), net(x)), doubled,
+    ]  # fmt: skip
+
+
+@same
+def test_with_buffers(torch):
+    net, x = network(torch, norm=True), torch.linspace(-1, 1, 6).view(2, 3)
+    function, params, buffers = functorch(torch).make_functional_with_buffers(net)
+    return [len(params), buffers, function(params, [b + 1 for b in buffers], x)]
+
+
+@same
+def test_several_at_once(torch):
+    nets = [network(torch, norm=True) for _ in range(3)]
+    for step, net in enumerate(nets):
+        with torch.no_grad():
+            net[0].bias += step
+    x = torch.linspace(-1, 1, 6).view(2, 3)
+    function, params, buffers = functorch(torch).combine_state_for_ensemble(nets)
+    out = functorch(torch).vmap(function, in_dims=(0, 0, None))(params, buffers, x)
+    return [[p.shape for p in params], [p.requires_grad for p in params], out]
+
+
+@same
+def test_transforms(torch):
+    f, x = functorch(torch), torch.tensor([0.5, -1.0])
+    return [
+        f.grad(lambda x: x.sin().sum())(x), f.grad_and_value(lambda x: (x**2).sum())(x), f.jacrev(torch.exp)(x),
+        f.jacfwd(torch.exp)(x), f.hessian(lambda x: x.prod())(x), f.vmap(torch.sin)(x),
+        f.jvp(torch.sin, (x,), (x,)), f.vjp(torch.sin, x)[0],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "make_functional(network(torch, norm=True))",
+        "combine_state_for_ensemble([])",
+        "combine_state_for_ensemble([network(torch, norm=True), torch.nn.Linear(1, 1).eval()])",
+        "combine_state_for_ensemble([network(torch, norm=True), network(torch, norm=True).train()])",
+    ],
+)
+@same
+def test_refusals(torch, call):
+    with pytest.raises(RuntimeError) as error:
+        eval(f"f.{call}", {"f": functorch(torch), "torch": torch, "network": network})
+    return str(error.value)
+
+
+@same
+def test_it_says_what_to_use(torch):
+    with pytest.warns(FutureWarning, match=r"`functorch.vmap` is deprecated.*`torch.vmap` instead"):
+        return functorch(torch).vmap(torch.sin)(torch.ones(2))
