@@ -15,6 +15,7 @@ import pytest
 
 import tautograd as torch
 from tautograd._compile.record import tensor_data
+from tautograd._compile.run.rounding import Rounding
 from tautograd._tensor.tensor import Tensor
 from tests.compile.threaded import in_threads
 
@@ -200,6 +201,47 @@ def test_other_memory_for_an_argument_while_the_program_runs() -> None:
     stop.set()
     other.join()
     assert found <= {2.0 * (1 << 16), 4.0}
+
+
+@pytest.mark.parametrize("audit", ["never", "always"])
+def test_other_memory_just_after_the_record_was_chosen(
+    audit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another thread may set it: a program for 4,096 elements must not read beyond two."""
+    function = torch.compile(lambda x: (x * 2).sum(), audit=audit)
+    x = torch.ones(4096, dtype=torch.float64)
+    for _ in range(3):
+        function(x)
+    chosen = type(function)._matching
+
+    def matching(self: Any, *args: Any) -> Any:
+        found = chosen(self, *args)
+        x.data = torch.ones(2, dtype=torch.float64)
+        return found
+
+    monkeypatch.setattr(type(function), "_matching", matching)
+    monkeypatch.setattr(function._last, "quick", None)
+    assert function(x).item() == 4.0
+
+
+def test_memory_that_changes_during_an_audit_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the program and its check begin with are one copy, whatever another thread adds meanwhile."""
+    leaf = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    x = torch.ones(3, dtype=torch.float64)
+    step = torch.compile(lambda x: (leaf * x).sum().backward(), audit="always")
+    for _ in range(3):
+        step(x)
+    begin = Rounding.__init__
+
+    def and_an_addition(self: Any, *args: Any) -> None:
+        begin(self, *args)
+        assert leaf.grad is not None
+        leaf.grad += 8
+
+    monkeypatch.setattr(Rounding, "__init__", and_an_addition)
+    step(x)
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [12.0] * 3
 
 
 def test_the_number_of_threads_is_set_by_many_at_first() -> None:

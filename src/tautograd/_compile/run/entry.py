@@ -192,6 +192,22 @@ class Entry:
             finally:
                 self.inside = 0
 
+    def arrays_of(self, tensors: list[Tensor]) -> list[Any] | None:
+        """The arguments' memory, if it has the form that was recorded.
+
+        Another thread may have given a tensor other memory since the call's form was looked at; what is looked at
+        here is what is read, until the end.
+        """
+        arrays = [tensor._data for tensor in tensors]
+        for array, view in zip(arrays, self.capture.arguments, strict=True):
+            if (
+                array.shape != view.shape
+                or array.strides != view.strides
+                or array.dtype != view.dtype
+            ):
+                return None
+        return arrays
+
     def replay(
         self, tensors: list[Tensor], numbers: Any = (), given: Any = (), effects: bool = True
     ) -> Any:
@@ -203,7 +219,9 @@ class Entry:
         """
         found, replay = self.capture, self.replay_of
         began = perf_counter()
-        arrays = [tensor._data for tensor in tensors]
+        arrays = self.arrays_of(tensors)
+        if arrays is None:
+            return MISS
         if self.differentiable is not None:
             self.differentiable.put_aside()
         replay.load(arrays)

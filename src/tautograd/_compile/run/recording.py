@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from time import perf_counter
 from typing import Any
@@ -24,6 +25,7 @@ from .records import BRANCHES, FORMS, VARIANTS, Records, log
 # Elements that a function is given or finds, from which on its Python may be cheap beside them.
 LARGE = 1 << 14
 MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
+OTHER_MEMORY = "its arguments are given other memory while it runs"  # by another thread
 
 
 class Recorder(Records):
@@ -57,6 +59,9 @@ class Recorder(Records):
             return self._fn(*args, **kwargs)
         tolerant = self._fallback or follows
         memory = memory_of(args, kwargs)
+        if threading.active_count() > 1 and Form(args, kwargs).loose != form.loose:
+            self._not_this_time(form.key, OTHER_MEMORY)
+            return self._fn(*args, **kwargs)
         try:
             entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
@@ -90,7 +95,7 @@ class Recorder(Records):
                 )
             raise
         if was_swapped(memory, args, kwargs):
-            self._not_this_time(form.key, "its arguments are given other memory while it runs")
+            self._not_this_time(form.key, OTHER_MEMORY)
             return result
         if (
             around.unseen is not None
@@ -216,7 +221,9 @@ class Recorder(Records):
         tensors = list(tensors_in((args, kwargs)))
         if entry.calls_noted is not None and entry.audits.mode != "always" and not numbers:
             return self._audited_by_following(entry, args, kwargs, tensors)
-        arrays = [tensor._data for tensor in tensors]
+        arrays = entry.arrays_of(tensors)
+        if arrays is None:  # another thread has just given one of them other memory
+            return self._fn(*args, **kwargs)
         with entry.alone() as alone:
             aside = Aside(entry, arrays, numbers) if alone else None
         large = entry.make_room()
@@ -298,7 +305,10 @@ class Recorder(Records):
     def _wrong_code(self, entry: Entry, tensors: list[Any]) -> str | None:
         """Whether the machine code of a record that is followed does not do what its program says."""
         began = perf_counter()
-        aside = Aside(entry, [tensor._data for tensor in tensors], ())
+        arrays = entry.arrays_of(tensors)
+        if arrays is None:
+            return None
+        aside = Aside(entry, arrays, ())
         wrong = aside.wrong()
         if wrong is not None:
             self._drop(entry)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..program.ir import Block, Kind, View, overlap, rewritten
-from ..program.memory import bytes_at, bytes_of
+from ..program.memory import bytes_of
 from .blocks import failure
 from .numpy_calls import as_call
 from .rounding import Rounding, Unbounded, apart
@@ -42,50 +42,39 @@ class Stepwise:
         self.rounding = Rounding(self.program, [self._copy(b) for b in self.program.buffers])
         own = (Kind.EXTERNAL, Kind.ARGUMENT, Kind.CONSTANT)
         self.stored = {b.number for b in self.program.buffers if b.kind in own}
-        self._write_elsewhere()
+        self._run_on_copies()
         self.wrong: Wrong | None = None
         self.kernels = 0  # that were compared
 
     def _copy(self, buffer: Any) -> Any:
         base = np.zeros(buffer.nbytes, np.uint8)
-        if buffer.kind in (Kind.EXTERNAL, Kind.KEPT):
+        place = self.arguments.get(buffer.number)
+        if buffer.kind in (Kind.EXTERNAL, Kind.KEPT) or place in self.staged:
             base[:] = self.memory.bases[buffer.number][: buffer.nbytes]
         elif buffer.kind is Kind.CONSTANT:
             return bytes_of(buffer.array)
-        elif buffer.number in self.arguments:
-            whole = self.replay.arguments[self.arguments[buffer.number]]
+        elif place is not None:
+            whole = self.replay.arguments[place]
             there = np.ndarray(whole.shape, whole.dtype, base, whole.offset, whole.strides)
-            np.copyto(there, self.arrays[self.arguments[buffer.number]])
+            np.copyto(there, self.arrays[place])
         return base
 
-    def _write_elsewhere(self) -> None:
-        """Let what the program writes beyond its own memory be copies."""
+    def _run_on_copies(self) -> None:
+        """Let the program see copies of all that is not its own, those that the second memory begins with.
+
+        What it writes there is seen by nobody else, and what other threads write meanwhile is not taken for a fault.
+        """
         memory = self.memory
         memory.table, memory.bases = memory.table.copy(), list(memory.bases)
-        parts = self.replay.stretches[0]
-        written = {v.buffer for part in parts for i in part.instructions for v in i.writes()}
         for buffer in self.program.buffers:
-            place = self.arguments.get(buffer.number)
-            outside = buffer.kind is Kind.EXTERNAL or (
-                buffer.kind is Kind.ARGUMENT and place is not None and place not in self.staged
-            )
-            if buffer.number in written and outside:
-                base = memory.bases[buffer.number] = self._copy(buffer)
+            if buffer.kind in (Kind.EXTERNAL, Kind.KEPT) or buffer.number in self.arguments:
+                base = self.rounding.bases[buffer.number].copy()
+                memory.bases[buffer.number] = base
                 memory.table[buffer.number] = base.__array_interface__["data"][0]
-                self.arguments.pop(buffer.number, None)
 
     def native(self, view: View) -> Any:
         """A view in the memory that the program itself uses."""
-        place = self.arguments.get(view.buffer)
-        if place is None or place in self.staged:
-            return self.memory.array(view)
-        whole = self.replay.arguments[place]
-        if view == whole:
-            return self.arrays[place]
-        array = self.arrays[place]
-        start = array.__array_interface__["data"][0] - whole.offset + view.offset
-        size = self.program.buffers[view.buffer].nbytes - view.offset
-        return np.ndarray(view.shape, view.dtype, bytes_at(start, max(size, 1)), 0, view.strides)
+        return self.memory.array(view)
 
     def run(self) -> None:
         """Run the first stretch; it stops at a check as it always does."""
