@@ -93,7 +93,7 @@ class Watch:
             slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ())]
             found.append([id(getattr(value, name, None)) for name in slots])
         found += [
-            dict(os.environ),
+            {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
             len(ran),
             sys.getrecursionlimit(),
             self._engine.get_default_dtype(),

@@ -54,6 +54,7 @@ class Files(Target):
 
         self._np = np
         self._tautograd = tautograd
+        tautograd.zeros(1).tolist()  # whose guard is written at its first call
         self._folder = tempfile.TemporaryDirectory()
         self._path = os.path.join(self._folder.name, "file")
         state = torch.optim.Adam(torch.nn.Linear(2, 2).parameters()).state_dict()

@@ -11,6 +11,8 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ._tensor.tensor import Tensor
+
 __all__ = ["load_library"]
 
 
@@ -47,6 +49,8 @@ class OpOverloadPacket:
                 rest = {name: value for name, value in kwargs.items() if name != "out"}
                 write_out(self._function, args, rest, out)
                 return None
+            if self._name in _UNDER:
+                _require_self(self._name, args, kwargs)
             result = self._function(*args, **kwargs)
         except TypeError as error:  # no schema takes these: another class than the function's
             from ._ops.declare.guarding import accident_as
@@ -103,7 +107,19 @@ def _aten(name: str) -> Any:
     return known
 
 
+def _require_self(name: str, args: Any, kwargs: Any) -> None:
+    """Operators that are written as methods here: what they are called on must be a tensor."""
+    given = args[0] if args else kwargs.get("self")
+    if (args or "self" in kwargs) and not isinstance(given, Tensor):
+        raise RuntimeError(
+            f"aten::{name}() Expected a value of type 'Tensor' for argument 'self' but instead found "
+            f"type '{type(given).__name__}'."
+        )
+
+
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if isinstance(step, int) and step <= 0:
+        raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
 
 

@@ -52,6 +52,37 @@ def test_norms_medians_and_two_operands(torch: Any) -> Any:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bfloat16", "complex64", None])
+@pytest.mark.parametrize("name", ["var", "std", "median", "prod", "cumsum", "cumprod"])
+@same
+def test_dtypes_that_are_asked_for(torch: Any, name: str, dtype: Any, masked: bool) -> Any:
+    x = torch.tensor([[1, -2, 3], [3, 0, 7]])
+    mask = torch.tensor([[True, False, True], [True, True, False]]) if masked else None
+    wanted = dtype and getattr(torch, dtype)
+    function = getattr(torch.masked, name)
+    return [
+        function(given, 0, dtype=wanted, mask=mask)
+        for given in (x, x.to(torch.float64), x.to(torch.uint8))
+    ]
+
+
+@same
+def test_no_dimension_and_odd_switches(torch: Any) -> Any:
+    one = torch.tensor(0.5)
+    x = torch.tensor([1.0, 2.0, 4.0])
+    masked = torch.masked
+    return [
+        masked.prod(one, 0, dtype=torch.bool),
+        masked.prod(one, dtype=torch.bool),
+        masked.std(torch.tensor(3, dtype=torch.int32), 0, dtype=torch.int64),
+        masked.var(x, 0, "any text is true"),
+        masked.var(x, 0, {}),
+        masked.var(x, 0, correction=0.5),
+        masked.var(x, 0, correction=5),
+    ]
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "amax", "mean", "std", "logsumexp", "softmax"])
 @same
 def test_gradients(torch: Any, name: str) -> Any:

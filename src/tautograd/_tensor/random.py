@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _random
 from .._arrays.checks import require_nonnegative
+from .._arrays.devices import is_meta
 from .._arrays.dtypes import LEGACY_NAMES, get_default_dtype, int64
 from .._arrays.dtypes import dtype as Dtype
 from .._autograd.modes import modes
@@ -48,6 +49,11 @@ def _given(values: Any, out: Any, name: str, requires_grad: bool = False) -> Ten
     if out is None:
         return finish(values, requires_grad)
     target: Tensor = out
+    if is_meta(values) and not target.is_meta:
+        raise RuntimeError(
+            f"Attempting to copy from device meta to device {target.device}, but cross-device copies "
+            "are not allowed!"
+        )
     if target._data.shape == values.shape:
         refuse_overlap(target._data)
     values = values.astype(target._data.dtype, copy=False)  # may fail: before `out` is touched

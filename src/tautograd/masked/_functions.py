@@ -168,7 +168,7 @@ def _sum_dtype(input: Tensor, dtype: Any) -> Any:
     """Sums and products of whole numbers are of int64."""
     if dtype is not None:
         return dtype
-    return input.dtype if input.is_floating_point() or input.is_complex() else torch.int64
+    return input.dtype if _is_inexact(input.dtype) else torch.int64
 
 
 def sum(
@@ -191,7 +191,7 @@ def prod(
     dims = _canonical_dim(dim, input.ndim)
     result = _combine_input_and_mask("prod", laid.input, laid.mask).to(dtype)
     for d in reversed(dims):
-        result = result.prod(d, keepdim=bool(keepdim)) if result.ndim else result
+        result = result.prod(d, keepdim=bool(keepdim))
     return laid.back(result, dims, bool(keepdim))
 
 
@@ -238,7 +238,7 @@ def mean(
 ) -> Any:
     """The mean of what the mask lets through; NaN where that is nothing."""
     dtype = dtype or input.dtype
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if not _is_inexact(dtype):
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or "
             f"complex dtype. Got: {dtype}"
@@ -260,17 +260,18 @@ def median(
     input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
     """The lower median of what the mask lets through; NaN where that is nothing."""
-    dtype = dtype or input.dtype
     dims = _canonical_dim(dim, input.ndim)
     floating = input if input.is_floating_point() else input.to(torch.float)
     _Laid("median", input, mask)
     filled = _combine_input_and_mask("median", floating, mask)
     result = torch.nanmedian(filled, dims[0], bool(keepdim)).values
-    if not input.is_floating_point() and torch.isnan(result).any():
+    if input.is_floating_point():
+        return result  # of the input's dtype, whatever was asked for
+    if torch.isnan(result).any():
         raise ValueError(
             "masked median expects no fully masked out rows if dtype is not floating point"
         )
-    return result.to(dtype)
+    return result.to(dtype or input.dtype)
 
 
 def logsumexp(
@@ -312,26 +313,30 @@ def _spread(
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    floating = input.is_floating_point() or input.is_complex()
-    dtype = dtype or (input.dtype if floating else torch.float32)
+        correction = 1 if unbiased is None or unbiased else 0
+    correction = float(correction)
+    if dtype is None:
+        dtype = input.dtype if _is_inexact(input.dtype) else torch.float32
     _Laid("std" if take_root else "var", input, mask)
     dims = _canonical_dim(dim, input.ndim)
-    given = input.to(dtype)
-    if mask is None:
-        plain = torch.std if take_root else torch.var
-        return plain(given, dims, correction=correction, keepdim=bool(keepdim)).to(dtype)
-    allowed = _input_mask(given, mask=mask)
-    count = _count(given, mask, dims, True)
-    center = torch.sum(torch.where(allowed, given, 0), dims, True) / count
-    apart = torch.where(allowed, given - center, 0)
-    squares = apart * apart.conj() if given.is_complex() else apart * apart
-    total = torch.sum(squares.real if given.is_complex() else squares, dims, bool(keepdim))
+    allowed = (
+        torch.ones(input.shape, dtype=torch.bool) if mask is None else _input_mask(input, mask=mask)
+    )
+    count = torch.sum(allowed, dims, True)
+    center = sum(input, dims, keepdim=True, dtype=dtype, mask=allowed) / count
+    apart = input - center
+    within = dtype if _is_inexact(dtype) else torch.float32
+    total = sum(apart * apart.conj(), dims, keepdim=keepdim, dtype=within, mask=allowed)
     if not keepdim:
         count = count.reshape(total.shape)
     # Fewer than the correction leave nothing to divide by: 0 / 0.
-    spread = total / torch.maximum(count - correction, torch.zeros_like(count))
-    return (torch.sqrt(spread) if take_root else spread).to(dtype)
+    freedom = torch.clamp(count.to(total.real.dtype) - correction, min=0) if correction else count
+    spread = (total / freedom).to(dtype)
+    return torch.sqrt(spread) if take_root else spread
+
+
+def _is_inexact(dtype: Any) -> bool:
+    return bool(dtype.is_floating_point or dtype.is_complex)
 
 
 def var(
@@ -356,17 +361,15 @@ def std(
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Sums along a dimension of what the mask lets through so far."""
     filled = _combine_input_and_mask("cumsum", _Laid("cumsum", input, mask).input, mask)
-    return torch.cumsum(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(
-        dtype or input.dtype
-    )
+    dtype = dtype or input.dtype
+    return torch.cumsum(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(dtype)
 
 
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Products along a dimension of what the mask lets through so far."""
     filled = _combine_input_and_mask("cumprod", _Laid("cumprod", input, mask).input, mask)
-    return torch.cumprod(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(
-        dtype or input.dtype
-    )
+    dtype = dtype or input.dtype
+    return torch.cumprod(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(dtype)
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:

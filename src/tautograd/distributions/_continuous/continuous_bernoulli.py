@@ -53,12 +53,21 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         """λ."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
+    def _unstable_region(self) -> tuple[Any, Any]:
+        try:
+            return self._lims[0], self._lims[1]
+        except (TypeError, IndexError, KeyError):
+            raise TypeError(
+                f"lims must be the two ends of the unstable region, got {type(self._lims).__name__}"
+            ) from None
+
     def _outside_unstable_region(self) -> Tensor:
-        return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))
+        low, high = self._unstable_region()
+        return torch.max(torch.le(self.probs, low), torch.gt(self.probs, high))
 
     def _cut_probs(self) -> Tensor:
         """λ, moved out of the unstable region."""
-        limit = self._lims[0] * torch.ones_like(self.probs)
+        limit = self._unstable_region()[0] * torch.ones_like(self.probs)
         return torch.where(self._outside_unstable_region(), self.probs, limit)
 
     def _choose(self, exact: Tensor, taylor: Tensor) -> Tensor:
@@ -149,7 +158,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return (self.logits,)
 
     def _log_normalizer(self, x: Any) -> Any:
-        low, high = self._lims[0] - 0.5, self._lims[1] - 0.5
+        low, high = (end - 0.5 for end in self._unstable_region())
         stable = torch.max(torch.le(x, low), torch.gt(x, high))
         cut = torch.where(stable, x, low * torch.ones_like(x))
         exact = torch.log(torch.abs(torch.special.expm1(cut))) - torch.log(torch.abs(cut))
