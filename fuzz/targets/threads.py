@@ -7,6 +7,7 @@ its end is known: a sum of whole numbers.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import json
@@ -39,6 +40,7 @@ KINDS = {
     "collect": 1,
     "python": 2,
     "swap": 1,
+    "resize": 2,
 }
 WAYS = ("eager", "compiled", "compiled", "fallback", "numpy")
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
@@ -388,6 +390,49 @@ def _swap(job: Case, shared: Shared) -> list[Any]:
         thread.join()
 
 
+def _resize(job: Case, shared: Shared) -> list[Any]:
+    """Another thread gives operands, parameters and gradients memory of other sizes: errors, but no crash."""
+    functional = torch.nn.functional
+    rng = random.Random(job["seed"])
+    x, w = torch.ones(64, 96), torch.ones(128, 96, requires_grad=True)
+    image, kernel = torch.ones(2, 3, 16, 16), torch.ones(4, 3, 3, 3, requires_grad=True)
+    places = torch.arange(64) % 7
+    optimizer = getattr(torch.optim, job["optimizer"])([w, kernel], lr=1e-3)
+    compiled = torch.compile(lambda a, b: functional.linear(a, b).sum(), fallback=True)
+    stop = threading.Event()
+
+    def other() -> None:
+        while not stop.is_set():
+            x.data = torch.ones(rng.choice((1, 64, 300)), 96)
+            w.data = torch.ones(rng.choice((1, 128, 500)), 96)
+            image.data = torch.ones(2, 3, rng.choice((3, 16, 40)), 16)
+            kernel.data = torch.ones(4, 3, rng.choice((1, 3, 5)), 3)
+            places.data = torch.arange(rng.choice((1, 64, 900))) % 7
+            if rng.random() < 0.5:
+                w.grad = kernel.grad = None
+
+    calls: list[Callable[[], Any]] = [
+        lambda: functional.linear(x, w).sum().backward(),
+        lambda: functional.conv2d(image, kernel).sum().backward(),
+        lambda: functional.layer_norm(x, (96,)).softmax(-1).sum(),
+        lambda: functional.embedding(places, w).sum().backward(),
+        lambda: functional.max_pool2d(image, 2).sum(),
+        lambda: x.index_select(0, places),
+        lambda: compiled(x, w).backward(),
+        optimizer.step,
+    ]
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        for i in range(10 * job["steps"]):
+            with contextlib.suppress(RuntimeError, ValueError, IndexError, TypeError):
+                calls[(i + job["batch"]) % len(calls)]()
+    finally:
+        stop.set()
+        thread.join()
+    return []
+
+
 JOBS: dict[str, Callable[[Case, Shared], list[Any]]] = {
     "train": _train,
     "forward": _forward,
@@ -399,6 +444,7 @@ JOBS: dict[str, Callable[[Case, Shared], list[Any]]] = {
     "loader": _loader,
     "conv": _conv,
     "swap": _swap,
+    "resize": _resize,
     "num_threads": _num_threads,
     "collect": _collect,
     "python": _python,

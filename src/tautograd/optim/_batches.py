@@ -14,12 +14,13 @@ from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from struct import Struct
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._arrays.kernels import BLOCK as UNIT
 from .._autograd.modes import modes
+from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.thread_pool import in_parallel
 from .._tensor.tensor import Tensor
 from ._program import Formula, Program, execute, program_of
@@ -120,6 +121,9 @@ class SmallBatch(Batch):
         # Writes numbers into the row as an assignment does, in half the time.
         write = Struct(f"{row.size}{row.dtype.char}").pack_into
         stored = [a.view(self.real) for a in (self.flat, self.gradient, *self.rows)]
+        for array in stored:  # machine code goes by the size of the first
+            if array.size != stored[0].size:
+                refuse_sizes(array, stored[0])
         memory = program.memory(stored[0].size)
         if self.real == self.compute:
             bound = program.bind([*stored, *constants, *memory])
@@ -142,10 +146,15 @@ class LargeBatch(Batch):
 
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         (owner,) = self.owners
-        tensors = [owner, *(row[0] for row in self.states)]
-        real, compute = _computed_in(owner._data.dtype)
-        flats = [_flat(t._data, real) for t in tensors]
-        gradient, _ = _flat(owner._grad._data, real)
+        # Looked at once: another thread may give a tensor other memory at any moment.
+        targets = [owner._data, *(row[0]._data for row in self.states)]
+        data, given = targets[0], owner._grad._data
+        for array in (*targets[1:], given):
+            if array.shape != data.shape:
+                refuse_sizes(array, data)
+        real, compute = _computed_in(data.dtype)
+        flats = [_flat(array, real) for array in targets]
+        gradient, _ = _flat(given.astype(data.dtype, copy=False), real)
         arrays = [flats[0][0], gradient, *(flat for flat, _ in flats[1:])]
         program = program_of(formula, flags, tuple(constants), len(self.states), real, compute)
         row, values = program.constants()
@@ -155,10 +164,9 @@ class LargeBatch(Batch):
             kernel(-(-gradient.size // UNIT), gradient.size, *arrays, row, gradient.size)
         else:
             _run_in_blocks(program, arrays, values, real == compute)
-        for tensor, (flat, shared) in zip(tensors, flats, strict=True):
+        for array, (flat, shared) in zip(targets, flats, strict=True):
             if not shared:
-                data = tensor._data
-                np.copyto(data, flat.view(data.dtype).reshape(data.shape))
+                np.copyto(array, flat.view(array.dtype).reshape(array.shape))
 
 
 def _run_in_blocks(program: Program, arrays: list[Any], constants: list[Any], plain: bool) -> None:
@@ -223,6 +231,8 @@ class Layout:
         repeated = len({id(p) for p in members}) != len(members)
         for i, (p, values) in enumerate(zip(members, found, strict=True)):
             data = p._data
+            for state in values[scalars:]:
+                _require_fit(state._data, data)
             if type(data) is not _ndarray:
                 key: Any = i, ForeignBatch
                 if not repeated and _on_gpu(data, values[scalars:]):
@@ -268,12 +278,40 @@ def _on_gpu(data: Any, states: Sequence[Tensor]) -> bool:
     return fits(data, [t._data for t in states])
 
 
+def _require_fit(state: Any, data: Any) -> None:
+    """A state is of its parameter's shape and dtype, unless either was replaced, or comes from another model."""
+    if state.shape != data.shape:
+        refuse_sizes(state, data)
+    if state.dtype != data.dtype:
+        raise RuntimeError(
+            f"expected dtype {data.dtype} for the optimizer's state of a parameter of that dtype, but got "
+            f"dtype {state.dtype}: the parameter was given memory of another dtype (`p.data = …`) after its "
+            "first step; make the optimizer anew, or load its state, which converts it"
+        )
+
+
+def refuse_sizes(a: Any, b: Any) -> NoReturn:
+    """The error for arrays of one parameter that differ in shape, though they would broadcast."""
+    check_broadcast(a.shape, b.shape)
+    raise RuntimeError(
+        f"The size of tensor a {list(a.shape)} must match the size of tensor b {list(b.shape)}: a "
+        "parameter, its gradient and its optimizer's states have one shape"
+    )
+
+
 def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:
     """Lay arrays end to end. Joining their bytes is several times faster than np.concatenate."""
-    try:
-        flat_bytes[:] = b"".join(arrays)
-    except (BufferError, TypeError, ValueError):  # a layout or dtype that bytes cannot tell
-        np.concatenate(arrays, None, flat, casting="unsafe")
+    dtype = flat.dtype
+    for array in arrays:
+        if array.dtype is not dtype and array.dtype != dtype:
+            break
+    else:
+        try:
+            flat_bytes[:] = b"".join(arrays)
+            return
+        except (BufferError, TypeError, ValueError):  # a layout that bytes cannot tell
+            pass
+    np.concatenate(arrays, None, flat, casting="unsafe")
 
 
 def _bytes(array: Any) -> memoryview:

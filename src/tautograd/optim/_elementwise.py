@@ -20,7 +20,7 @@ from .._autograd.modes import modes
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor, make
 from .._user_code.sites import mark
-from ._batches import Layout
+from ._batches import Layout, refuse_sizes
 from ._program import Formula
 from .optimizer import Optimizer
 
@@ -86,6 +86,9 @@ class Elementwise(Optimizer):
                 self._check_kind(p)
             if not self._scaled_down(members):
                 return
+        for p in members:  # before anything is written
+            if p._grad._data.shape != p._data.shape:
+                refuse_sizes(p._data, p._grad._data)
         states = self._states_of(members, group)
         if (
             group.get("capturable")
