@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fuzz import at_work
-from fuzz.patience import Patience
+from fuzz.patience import STARVED, Patience
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
@@ -169,11 +169,15 @@ class Campaign:
         with tempfile.TemporaryFile() as note, tempfile.TemporaryDirectory() as folder:
             cases = [str(max(first, seed - REPEATED)), str(seed + 1)]
             command = [sys.executable, "-m", "fuzz.worker", target.name, *cases]
-            again = subprocess.run(
-                [*command, str(time.time() + LONGEST), str(note.fileno())],
-                capture_output=True, pass_fds=[note.fileno()], cwd=folder, check=False,
-                env={**_environment(), at_work.ALONE: "1"}, start_new_session=True,
-            )  # fmt: skip
+            try:
+                again = subprocess.run(
+                    [*command, str(time.time() + LONGEST), str(note.fileno())],
+                    capture_output=True, pass_fds=[note.fileno()], cwd=folder, check=False,
+                    env={**_environment(), at_work.ALONE: "1"}, start_new_session=True,
+                    timeout=STARVED * LONGEST,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return True  # it is stuck by itself, where PyTorch may have been as well
         return again.returncode != 0
 
     def _watch(self, target: Target, process: Any, note: int, lines: Any) -> bool:

@@ -122,24 +122,42 @@ def test_options_of_watching_need_it(project, capsys):
     assert "--records: it goes with --watch" in capsys.readouterr().err
 
 
+def _watching():
+    command = [sys.executable, "-m", "tautograd", "verify", "watched_code.py:second", "--watch"]
+    return command, {k: v for k, v in os.environ.items() if k != "CI"}
+
+
+def test_without_a_terminal_it_ends_after_one_round(project):
+    command, environment = _watching()
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
+        timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "CORRECT" in done.stdout
+
+
 @pytest.mark.slow
 def test_in_a_terminal_it_goes_on_until_it_is_interrupted(project):
-    command = [sys.executable, "-m", "tautograd", "verify", "watched_code.py:second", "--watch"]
-    environment = {k: v for k, v in os.environ.items() if k != "CI"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        _watch_it(process, project)
+    command, environment = _watching()
+    ours, theirs = os.openpty()
+    with (
+        open(ours, encoding="utf-8", newline="") as terminal,
+        subprocess.Popen(
+            command, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
+        ) as process,
+    ):
+        os.close(theirs)
+        _watch_it(process, terminal, project)
 
 
-def _watch_it(process, project):
+def _watch_it(process, terminal, project):
     try:
-        seen = _until(process, "watching")
+        seen = _until(terminal, "watching")
         assert "CORRECT" in seen
         time.sleep(0.1)
         _change(project / "watched_code.py", "x.cos()", "x.detach().cos() + x")
-        assert "CUT" in _until(process, "watching")
+        assert "CUT" in _until(terminal, "watching")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 1
     finally:
@@ -147,9 +165,9 @@ def _watch_it(process, project):
             process.kill()
 
 
-def _until(process, word):
+def _until(terminal, word):
     seen = ""
-    for line in process.stdout:
+    for line in terminal:
         seen += line
         if word in line:
             return seen

@@ -113,3 +113,18 @@ def test_draws_under_vmap(torch: Any) -> Any:
 
     torch.manual_seed(0)
     return torch.vmap(draw, randomness="different")(torch.arange(4.0))
+
+
+@pytest.mark.parametrize("concentration", [float("nan"), 0.0, 1e17, 1e300, float("inf")])
+def test_von_mises_ends_where_no_try_can_succeed(concentration: float) -> None:
+    """PyTorch's goes on for ever there."""
+    kappa = tautograd.tensor(concentration, dtype=tautograd.float64)
+    drawn = tautograd.distributions.VonMises(
+        tautograd.full_like(kappa, 0.5), kappa, validate_args=False
+    )
+    found = drawn.sample((400,))
+    if concentration > 0:  # NaN is not
+        assert (found - 0.5).std().item() <= 2 * concentration**-0.5
+        assert (found - 0.5).abs().max().item() <= 6 * concentration**-0.5
+    else:
+        assert found.isnan().all()

@@ -3,7 +3,7 @@
 Of each target a record is kept in a folder: a fingerprint of everything that its verification depends on (its
 code and the project's code it imports, its inputs and parameters, the settings, the versions), and what came of it.
 A run whose fingerprint is on record takes the verdict from there. In a terminal the command then stays, and runs
-anew whenever one of the files changes; in CI (where the variable `CI` is set), or with `--once`, it ends.
+anew whenever one of the files changes; elsewhere, in CI (where the variable `CI` is set) or with `--once` it ends.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def check(namespace: argparse.Namespace) -> None:
 
 def stays(namespace: argparse.Namespace) -> bool:
     """Whether the command goes on watching after its first round."""
-    return bool(namespace.watch) and not namespace.once and not os.environ.get("CI")
+    ends = namespace.once or os.environ.get("CI") or not sys.stdout.isatty()
+    return bool(namespace.watch) and not ends
 
 
 # ---- records -------------------------------------------------------------------------------------

@@ -54,10 +54,20 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     return torch.where(x < _UP_TO, small.log(), large)
 
 
+# A try succeeds with a probability of 0.65 or more, so that after these only what never can is left.
+_TRIES = 200
+
+
 def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x: Tensor) -> Tensor:
-    """Best and Fisher's method (1979): from a wrapped Cauchy distribution, three numbers a try."""
+    """Best and Fisher's method (1979): from a wrapped Cauchy distribution, three numbers a try.
+
+    No try succeeds where the concentration is 0 or no number, which gives NaN, nor where it is so large that proposals
+    around 1 cannot be told apart; there the distribution is the normal one of that precision.
+    """
     done = torch.zeros(x.shape, dtype=torch.bool, device=loc.device)
-    while not done.all():
+    for _ in range(_TRIES):
+        if done.all():
+            break
         u1, u2, u3 = torch.rand((3, *x.shape), dtype=loc.dtype, device=loc.device).unbind()
         z = torch.cos(math.pi * u1)
         f = (1 + proposal_r * z) / (proposal_r + z)
@@ -66,6 +76,8 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
         if accept.any():
             x = torch.where(accept, (u3 - 0.5).sign() * f.acos(), x)
             done = done | accept
+    else:
+        x = torch.where(done, x, torch.randn(x.shape, dtype=loc.dtype) * concentration.rsqrt())
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
 
