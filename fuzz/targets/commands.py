@@ -182,13 +182,15 @@ class Commands(Target):
                 Path(place), {"evidence.json": self._evidence, "report.json": self._report}
             ) as folder,
         ):
-            before = _state(Path(place))
+            before = _state(Path(place)), _devices()
             status, out, err = _run(argv, folder, case["encoding"])
             after = _state(Path(place))
+            if _devices() != before[1]:
+                return f"taut {argv[0]} has replaced a device\n{argv!r}\n{before[1]}\n{_devices()}"
         return (
             _wrong_status(argv, status, out, err)
             or _wrong_words(argv, out, err)
-            or _harm(argv, before, after)
+            or _harm(argv, before[0], after)
         )
 
     def smaller(self, case: Case) -> Iterator[Case]:
@@ -233,6 +235,15 @@ def _state(place: Path) -> dict[str, tuple[int, str]]:
                 content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
             found[os.path.relpath(path, place)] = mode, content
     return found
+
+
+def _devices() -> list[str]:
+    """The system's own files, of which a command that may write them might make another."""
+    return sorted(
+        f"{name} {stat.filemode(entry.stat(follow_symlinks=False).st_mode)}"
+        for entry in os.scandir("/dev")
+        if (name := entry.name).startswith(("std", "null", "full", "zero", "fd"))
+    )
 
 
 def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str, str]:

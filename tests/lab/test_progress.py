@@ -8,7 +8,8 @@ import os
 import pytest
 
 from tautograd._lab import progress as module
-from tautograd._lab.progress import NewerProgress, Progress, default_path
+from tautograd._lab.progress import ForeignFile, NewerProgress, Progress, default_path
+from tautograd._lab.workshop import set_aside
 
 
 @pytest.fixture
@@ -112,3 +113,18 @@ def test_where_it_is_by_default(monkeypatch, tmp_path):
     assert str(default_path()) == "/somewhere/.local/share/tautograd/lab/progress.json"
     monkeypatch.setenv(module.VARIABLE, "/elsewhere/mine.json")
     assert str(default_path()) == "/elsewhere/mine.json"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no folder of descriptors here")
+@pytest.mark.parametrize("content", [b"", b"{"])
+def test_a_descriptor_is_not_moved_though_a_plain_file_is_behind_it(tmp_path, content):
+    """As /dev/stdout is, where output goes to a file: root had moved it."""
+    with open(tmp_path / "output", "w+b", buffering=0) as file:
+        file.write(content)
+        link = tmp_path / "stdout"
+        link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        with pytest.raises(ForeignFile, match="not a regular file"):
+            Progress(link, is_chosen=True)
+        with pytest.raises(OSError, match="not a plain file"):
+            set_aside(link)
+    assert sorted(os.listdir(tmp_path)) == ["output", "stdout"]

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tautograd._files.atomic import replacing
+from tautograd._files.atomic import is_plain_or_new, replacing
 from tautograd._files.folders import user_folder
 from tautograd._files.regular import NotRegular, read_regular
 
@@ -138,6 +138,8 @@ class Progress:
     def _load(self) -> None:
         try:
             data = read_regular(self.path, _LARGEST)
+            if not is_plain_or_new(self.path):  # /dev/stdout leads to a plain file, and is none
+                raise NotRegular(self.path)
         except FileNotFoundError:
             return
         except (NotRegular, IsADirectoryError):

@@ -6,10 +6,11 @@ begin again it is set aside under a number.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from tautograd._files.atomic import put_new, replacing
+from tautograd._files.atomic import is_plain_or_new, put_new, replacing
 from tautograd._files.regular import read_regular
 
 from .lesson import Lesson, for_engine
@@ -82,6 +83,8 @@ class Workshop:
 
 def set_aside(path: Path) -> Path:
     """Move a file to the first free name with a number; nothing is overwritten."""
+    if not is_plain_or_new(path):
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
     number = 1
     while True:
         kept = path.with_name(f"{path.stem}-{number}{path.suffix}")
