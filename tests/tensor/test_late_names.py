@@ -144,7 +144,15 @@ def test_native_dropout(torch):
         torch.native_dropout(x, 0.3, True),
         torch.native_dropout(x, 0.3, False),
         torch.native_dropout(x, 1.0, True),
+        [torch.native_dropout(torch.zeros(0, dtype=torch.int16), 0.5, t) for t in (True, False)],
     )
+
+
+@same
+def test_native_dropout_of_whole_numbers(torch):
+    for p in (0.0, 0.5, 1.0):
+        with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired"):
+            torch.native_dropout(torch.ones(3, dtype=torch.int16), p, True)
 
 
 @same

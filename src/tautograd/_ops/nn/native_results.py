@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.grad_mode import no_grad
 from ..._tensor.tensor import Tensor
 from .. import nn_families as _library  # noqa: F401  (declares what is called here)
@@ -66,8 +67,13 @@ def native_batch_norm(
 @by_signature
 def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """`dropout`, and which elements it kept."""
-    if train is False or not input.numel():
+    if not input.numel():
+        return input.clone(), input.detach().clone()  # whose dtype is the input's, in PyTorch too
+    if train is False:
         return input.clone(), FUNCTIONS["ones_like"](input.detach()).bool()
+    if not (input.is_floating_point() or input.is_complex()):
+        name = LEGACY_NAMES[input.dtype]
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {name}")
     if p == 1:
         return input * 0, FUNCTIONS["zeros_like"](input.detach()).bool()
     kept = FUNCTIONS["zeros_like"](input.detach()).bool().bernoulli_(1 - p)
