@@ -14,7 +14,7 @@ from .._arrays.formats import contiguous_format
 from .._arrays.strided import is_dense
 from .._tensor.tensor import OWN_DTYPE, Tensor, make
 from .effects import call_hook
-from .hooks import call_tensor_hooks
+from .hooks import call_tensor_hooks, replacements
 from .modes import modes
 from .node import Node
 
@@ -80,7 +80,7 @@ def call_prehooks(node: Node, gradient: Any, lifted: bool) -> Any:
     for hook in list(node.prehooks.values()):
         result = call_hook(hook, values)
         if result is not None:
-            values = result if isinstance(result, tuple) else (result,)
+            values = replacements(hook, result, values)
     unwrapped = [_unwrap(v, lifted) for v in values]
     return unwrapped if several else unwrapped[0]
 
@@ -92,13 +92,7 @@ def call_node_hooks(node: Node, grads: Any, gradient: Any, lifted: bool) -> Any:
     for hook in list(node.hooks.values()):
         result = call_hook(hook, values, incoming)
         if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            if len(result) != len(values):
-                raise RuntimeError(
-                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of "
-                    f"values: got {len(result)}, but expected {len(values)}"
-                )
-            values = result
+            values = replacements(hook, result, values)
     return [_unwrap(v, lifted) for v in values]
 
 
@@ -136,9 +130,10 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
         grad = call_leaf_hooks(leaf, grad, lifted)
     if accumulator is not None and accumulator.prehooks:
         for hook in list(accumulator.prehooks.values()):
-            result = call_hook(hook, (as_grad_tensor(grad),))
+            given = (as_grad_tensor(grad),)
+            result = call_hook(hook, given)
             if result is not None:
-                grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
+                grad = _unwrap(replacements(hook, result, given)[0], lifted)
     if leaf._grad_dtype is not OWN_DTYPE and grad is not None:
         grad = _in_dtype_asked_for(leaf, grad, lifted)
     taken = leaf._grad is None and not lifted and type(grad) is _ndarray and is_dense(grad)

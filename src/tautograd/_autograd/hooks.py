@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._arrays.dtypes import LEGACY_NAMES
 from .._tensor.tensor import current_node
 from .effects import call_hook, put_off_no_longer, structure
 
@@ -106,16 +107,34 @@ def call_tensor_hooks(hooks: dict[int, Any], grad: Any) -> Any:
     return grad
 
 
+def replacements(hook: Any, result: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a node's hook has put in the place of gradients, each of its gradient's form."""
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(values):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(result)}, but "
+            f"expected {len(values)})"
+        )
+    for new, old in zip(result, values, strict=True):
+        if new is not None:
+            _check_replacement(hook, new, old)
+    return result
+
+
 def _check_replacement(hook: Any, result: Any, grad: Any) -> None:
-    name = getattr(hook, "__name__", type(hook).__name__)
     if grad is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(result, type(grad)) and not hasattr(result, "_data"):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if result.dtype != grad.dtype:
         raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was torch.{grad.dtype.name} got "
-            f"torch.{result.dtype.name})"
+            f"hook '{_name(hook)}' has changed the type of value (was "
+            f"torch.{LEGACY_NAMES[grad.dtype]}Tensor got torch.{LEGACY_NAMES[result.dtype]}Tensor)"
         )
     if result.shape != grad.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)

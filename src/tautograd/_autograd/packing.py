@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
                 packed[slot] = (_snapshot(held), _same)
         else:
             pack, unpack_hook = hooks
-            packed[slot] = (_pack(node, slot, value, pack, inputs), _checked(unpack_hook))
+            packed[slot] = (_pack(node, slot, value, pack, inputs), checked(unpack_hook))
         saved[i] = None
     node.saved = saved
     node.packed = packed
@@ -70,14 +70,24 @@ def _snapshot(held: Any, copies: bool = False) -> Any:
     return copy
 
 
+class Packed(NamedTuple):
+    """What a user's hook made of a tensor, and the shape it must have again."""
+
+    value: Any
+    shape: tuple[int, ...]
+
+
 def _pack(node: Node, slot: int, value: Any, pack: Any, inputs: tuple[Any, ...]) -> Any:
+    def packed(tensor: Tensor) -> Packed:
+        return Packed(pack(tensor), tensor._data.shape)
+
     if isinstance(value, tuple):
         tensors = inputs if slot == 0 else [None if v is None else make(v) for v in value]
-        return tuple(None if t is None else pack(_plain(t)) for t in tensors)
+        return tuple(None if t is None else packed(_plain(t)) for t in tensors)
     if slot >= 0 and isinstance(inputs[slot], Tensor):
         tensor = inputs[slot]
-        return pack(tensor if tensor.grad_fn is None else _plain(tensor))
-    return pack(make(value))
+        return packed(tensor if tensor.grad_fn is None else _plain(tensor))
+    return packed(make(value))
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -90,13 +100,18 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def call(value: Any) -> Any:
-        result = unpack_hook(value)
+def checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Packed], Any]:
+    def call(packed: Packed) -> Any:
+        result = unpack_hook(packed.value)
         if not isinstance(result, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(result).__name__}"
+            )
+        if result._data.shape != packed.shape:  # by which the rules, and their kernels, go
+            raise RuntimeError(
+                "Output of saved tensor unpack_hook has another size than the tensor that was packed: "
+                f"{list(result._data.shape)}, not {list(packed.shape)}"
             )
         return result
 
@@ -108,7 +123,7 @@ def unpack_tensors(node: Node) -> Any:
     saved = list(unpack(node))
     for slot, (value, unpack_hook) in node.packed.items():
         variadic = node.op.variadic and slot == 0
-        if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
+        if variadic or (type(value) is tuple and slot == -1 and node.op.outputs != 1):
             parts = tuple(None if v is None else unpack_hook(v) for v in value)
             saved[slot] = tuple(
                 None

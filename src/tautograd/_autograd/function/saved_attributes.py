@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._tensor.tensor import make
 from ..node import PARAMETERS, SLOTS, Node
+from ..packing import Packed, checked
 from ..saved import as_tensor, unpack
 
 
@@ -103,7 +104,8 @@ class SavedTensor:
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
                 "only one pair of hooks is allowed at a time."
             )
-        packed[slot] = (pack_hook(as_tensor(node, slot, node.saved[slot])), unpack_hook)
+        tensor = as_tensor(node, slot, node.saved[slot])
+        packed[slot] = Packed(pack_hook(tensor), tensor._data.shape), checked(unpack_hook)
         node.packed = packed
         node.unusual = True
         node.saved = [None if i == slot % len(node.saved) else a for i, a in enumerate(node.saved)]
