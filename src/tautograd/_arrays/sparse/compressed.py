@@ -42,7 +42,14 @@ class CompressedArray(SparseArray):
         from scipy import sparse
 
         maker = sparse.csr_array if self.kind == "csr" else sparse.csc_array
-        return maker((self.values, self.others, self.starts), shape=self.shape)
+        matrix = maker((self.values, self.others, self.starts), shape=self.shape)
+        try:  # it trusts places from here on, and users may write to them
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise RuntimeError(
+                f"the indices of this sparse tensor do not fit it: {error}"
+            ) from None
+        return matrix
 
     def coo(self) -> CooArray:
         self.require_places("to_sparse")

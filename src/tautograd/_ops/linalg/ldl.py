@@ -46,10 +46,29 @@ def _solve(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1])).astype(np.int32)
     out = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     run = _lapack(packed, hermitian, "trs")
+    _check_pivots(pivots)
     for place in np.ndindex(batch):
         if out[place].size:
             out[place] = run(packed[place], pivots[place], out[place], lower=1)[0]
     return by_columns(out)
+
+
+def _check_pivots(pivots: Any) -> None:
+    """LAPACK takes rows by these, unseen; negative ones name blocks of two, one beside the other."""
+    advice = "Did you properly pass the result of ldl_factor?"
+    sizes = np.abs(pivots.astype(np.int64))
+    if (sizes < 1).any():
+        raise RuntimeError(f"Pivots given to ldl_solve must all satisfy |pivot| >= 1. {advice}")
+    if (sizes > pivots.shape[-1]).any():
+        raise RuntimeError(
+            f"Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). {advice}"
+        )
+    for row in pivots.reshape(-1, pivots.shape[-1]):
+        ends = np.flatnonzero(np.diff(row < 0, prepend=False, append=False))
+        if (np.diff(ends)[::2] % 2).any():
+            raise RuntimeError(
+                f"Pivots given to ldl_solve that are negative must come in pairs. {advice}"
+            )
 
 
 def _refuse(name: str) -> Any:
