@@ -354,3 +354,11 @@ def test_a_view_operation_in_place(call: str) -> None:
 
     for program in (of_computed, of_a_view, of_plain, of_a_leaf):
         agree(program)
+
+
+@same
+def test_a_copy_of_itself_changes_nothing(torch):
+    x = torch.ones(3).expand(2, 3)
+    before = x._version
+    x.copy_(x)
+    return x, x._version - before

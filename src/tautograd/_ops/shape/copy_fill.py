@@ -85,9 +85,10 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     if target.shape != source.shape:
         check_expandable(source.shape, target.shape)
     if unrecorded(self, other):
-        if 0 in target.strides:
-            refuse_overlap(target)
-        modes.quietly(np.copyto, target, real_part(source, target.dtype), casting="unsafe")
+        if other is not self:
+            if 0 in target.strides:
+                refuse_overlap(target)
+            modes.quietly(np.copyto, target, real_part(source, target.dtype), casting="unsafe")
         bump(self)
         return self
     return write_into(self, apply(copy_op, (self, other)), "copy")
