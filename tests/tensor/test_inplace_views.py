@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.both import same
+
 from .both_engines import Program, agree, attempt
 
 PROGRAMS: list[Program] = []
