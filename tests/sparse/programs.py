@@ -97,6 +97,8 @@ S().sparse_resize_and_clear_((4, 4), 1, 1)
 torch.nn.Parameter(C())
 torch.sparse_coo_tensor(torch.arange(2000).reshape(2, 1000), torch.arange(1000.0))[:, 0].shape
 torch.sparse.check_sparse_tensor_invariants.is_enabled()
+torch.trapezoid(torch.ones(0).to_sparse())
+torch.trapezoid(torch.ones(2, 0).to_sparse(), dx=2)
 """
 
 # Each must raise the same class on both, with the phrase.

@@ -87,7 +87,9 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     axis = wrap_dim(dim, y._data.ndim, "trapezoid")
     _no_bool("trapezoid", y, x)
     if y._data.shape[axis] == 0:
-        return y.sum(axis, dtype=y.dtype)
+        rest = y._data.shape[:axis] + y._data.shape[axis + 1 :]
+        none = y.new_zeros(rest)  # which has no history
+        return none.to_sparse() if y.is_sparse else none
     if x is not None:
         left, right = _neighbours(y, axis)
         return ((left + right) * _widths(x, y, axis, "trapezoid")).sum(axis) / 2.0
