@@ -54,3 +54,25 @@ def test_places_of_a_compressed_matrix_that_were_changed(kind: str, part: str, v
     places[1] = value
     with pytest.raises((RuntimeError, IndexError, ValueError)):
         matrix @ t.ones(3, 2000)
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_parameters_of_a_recurrent_layer_that_do_not_fit(
+    kind: str, gates: int, reverse: bool
+) -> None:
+    """PyTorch's kernels go beyond them, and crash sooner or later; so it is not asked."""
+    t: Any = tautograd
+    wrong = {
+        "weight_ih_l0": [(32 * gates, 15), (64 * gates, 16), (16 * gates, 16)],
+        "weight_hh_l0": [(32 * gates, 31), (32 * gates, 33), (16 * gates, 32)],
+        "bias_ih_l0": [(32 * gates - 1,), (64 * gates,)],
+        "bias_hh_l0": [(32 * gates - 1,), (64 * gates,)],
+    }
+    for name, shapes in wrong.items():
+        for shape in shapes:
+            layer = getattr(t.nn, kind)(16, 32, bidirectional=reverse)
+            suffix = "_reverse" if reverse else ""
+            dict(layer.named_parameters())[name + suffix].data = t.ones(shape)
+            with pytest.raises((RuntimeError, ValueError)):
+                layer(t.ones(10, 8, 16))

@@ -36,6 +36,20 @@ def _applies(steps: Steps, width: int) -> bool:
     return steps.even and len(steps.sizes) * steps.sizes[0] * width >= max(_WORTH_IT, 1)
 
 
+def _fit(
+    steps: Steps, width: int, *rows: tuple[Any, int], batch: Any = (), others: Any = ()
+) -> bool:
+    """Whether all arrays have the sizes that a kernel goes by; NumPy says what is wrong with others.
+
+    `rows` are arrays with a row for each step of each sequence, so many times as wide as the state; `batch` those with
+    a state for each sequence; `others` arrays with their shapes.
+    """
+    first = steps.sizes[0]
+    wanted = [(array, (len(steps.sizes) * first, times * width)) for array, times in rows]
+    wanted += [(array, (first, width)) for array in batch]
+    return all(array.shape == shape for array, shape in (*wanted, *others))
+
+
 def _bias(like: Any, *biases: Any) -> Any:
     present = [b for b in biases if b is not None]
     return sum(present[1:], present[0]) if present else np.zeros_like(like)
@@ -48,6 +62,9 @@ def lstm(given: Any, b_ih: Any, b_hh: Any, h: Any, c: Any, w_hh: Any, steps: Ste
         return None
     h, c, recurrent = (np.ascontiguousarray(v) for v in (h, c, w_hh.T))
     bias = np.ascontiguousarray(_bias(given[0], b_ih, b_hh))
+    places = ((bias, (4 * width,)), (recurrent, (width, 4 * width)))
+    if not _fit(steps, width, (given, 4), batch=(h, c), others=places):
+        return None
     run = kernel("lstm", given, bias, h, c, recurrent)
     if run is None:
         return None
@@ -67,6 +84,9 @@ def lstm_gradient(
         return None
     g, c, weight = (np.ascontiguousarray(v) for v in (g, c, w_hh))
     dh, dc = (np.array(v, order="C") for v in ends)
+    rows = (g, 1), (gates, 4), (cells, 1)
+    if not _fit(steps, width, *rows, batch=(c, dh, dc), others=[(weight, (4 * width, width))]):
+        return None
     run = kernel("lstm_gradient", g, gates, cells, c, weight, dh, dc)
     if run is None:
         return None
@@ -83,6 +103,9 @@ def gru(given: Any, b_hh: Any, h: Any, w_hh: Any, steps: Steps) -> Any:
         return None
     h, recurrent = (np.ascontiguousarray(v) for v in (h, w_hh.T))
     bias = np.ascontiguousarray(_bias(given[0], b_hh))
+    places = ((bias, (3 * width,)), (recurrent, (width, 3 * width)))
+    if not _fit(steps, width, (given, 3), batch=(h,), others=places):
+        return None
     run = kernel("gru", given, bias, h, recurrent)
     if run is None:
         return None
@@ -108,6 +131,9 @@ def gru_gradient(
         return None
     g, outs, h, weight = (np.ascontiguousarray(v) for v in (g, outs, h, w_hh))
     dh = np.array(end, order="C")
+    rows = (g, 1), (found[0], 2), (found[1], 1), (found[2], 1), (outs, 1)
+    if not _fit(steps, width, *rows, batch=(h, dh), others=[(weight, (3 * width, width))]):
+        return None
     run = kernel("gru_gradient", g, *found, outs, h, weight, dh)
     if run is None:
         return None
