@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from struct import Struct
+from struct import error as StructError
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -103,7 +104,10 @@ class SmallBatch(Batch):
         if found is None:
             found = self._bound[key] = self._bind(formula, flags, tuple(constants))
         bound, write, row, program, places = found
-        write(row, 0, *constants.values())
+        try:
+            write(row, 0, *constants.values())
+        except StructError:
+            write(row, 0, *map(_real_number, constants.values()))
         self.flat_bytes[:] = b"".join(self.bytes)
         _gather([p._grad._data for p in self.owners], self.gradient, self.gradient_bytes)
         kernel = program.kernel(self.gradient.size)
@@ -158,7 +162,7 @@ class LargeBatch(Batch):
         arrays = [flats[0][0], gradient, *(flat for flat, _ in flats[1:])]
         program = program_of(formula, flags, tuple(constants), len(self.states), real, compute)
         row, values = program.constants()
-        row[:] = list(constants.values())
+        row[:] = list(map(_real_number, constants.values()))
         kernel = program.kernel(gradient.size)
         if kernel is not None and all(a.flags.writeable for a in arrays if a is not gradient):
             kernel(-(-gradient.size // UNIT), gradient.size, *arrays, row, gradient.size)
@@ -342,6 +346,19 @@ def _flat(array: Any, real: Any) -> tuple[Any, bool]:
     if array.flags.c_contiguous:
         return array.reshape(-1).view(real), True
     return array.flatten().view(real), False
+
+
+def _real_number(value: Any) -> Any:
+    """A setting as a real number: one that is complex may be written with no imaginary part."""
+    if isinstance(value, float):
+        return value
+    if np.iscomplexobj(value):
+        if np.imag(value):
+            raise RuntimeError(
+                "For non-complex input tensors, argument alpha must not be a complex number."
+            )
+        value = np.real(value)
+    return float(value)
 
 
 def _narrow(out: Any, wide: Any) -> None:
