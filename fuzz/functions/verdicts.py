@@ -218,15 +218,6 @@ def is_without_complex32(case: Any, wrong: str) -> bool:
     return mixed and wrong == "dtype torch.float32, not torch.float16"
 
 
-def is_another_on_meta(case: Any, wrong: str) -> bool:
-    """Whether PyTorch's rule for the device meta contradicts its own kernel, which ours follows."""
-    if '"meta"' not in json.dumps(case):
-        return False
-    if case["fn"].endswith(".logsumexp"):  # over no dimension, of which its kernel makes an error
-        return wrong.startswith("shape")
-    return case["fn"].endswith(".normal") and wrong.startswith("dtype")
-
-
 def is_rare(case: Any, wrong: str) -> bool:
     """Whether dtypes differ where PyTorch has a few operations and NumPy all (docs/differences.md)."""
     return wrong.startswith("dtype") and any(f'"{name}"' in json.dumps(case) for name in RARE)
