@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tautograd._files.regular import read_regular
 from tautograd._files.terminal import say, warn
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def engine_of(namespace: argparse.Namespace) -> str:
             namespace.parser.error(f"no module named '{namespace.target[0]}': {reason}")
         path = spec.origin if spec is not None else None
     try:
-        text = Path(path or "").read_text(errors="replace")
+        text = read_regular(Path(path or "")).decode("utf-8", "replace")
     except OSError as reason:
         namespace.parser.error(f"cannot read '{path}': {reason.strerror}")
     imported = set(re.findall(r"^\s*(?:import|from)\s+(torch|tautograd)\b", text, re.M))
