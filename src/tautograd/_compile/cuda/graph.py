@@ -1,8 +1,9 @@
 """A stretch of a program as one CUDA graph: run once as it is, then captured, from then on launched.
 
-The first run loads the kernels. What cannot be captured (a call that waits for the GPU) is no error: the
-capture is given up, the stream is as before, and the stretch runs without a graph from then on. Random numbers
-are those of a run without a graph: their count is told anew at each launch.
+It is launched on the stream for which it was captured, whose memory for products it shares; on another one the
+stretch runs without it. The first run loads the kernels. What cannot be captured (a call that waits for the GPU) is
+no error: the capture is given up, the stream is as before, and the stretch runs without a graph from then on. Random
+numbers are those of a run without a graph: their count is told anew at each launch.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Stretch:
     def __call__(self) -> None:
         if self.graph is None and self.warm and not self.why_no_graph and not _is_busy():
             self.graph = self._captured()
-        if self.graph is not None:
+        if self.graph is not None and self.graph.runs_on == device().stream():
             self.graph.replay()
             return
         for run in self.runs:
@@ -44,6 +45,7 @@ class Stretch:
 
         offsets = [(g, g.offset) for g in self.generators.values()]
         found = CUDAGraph()
+        found.runs_on = device().stream()
         try:
             with graph(found):
                 for run in self.runs:
