@@ -118,6 +118,10 @@ def test_gradients_lie_in_the_programs_own_memory() -> None:
     memory = compiled.step._last.replay_of.memory
     gradients = sum(p.numel() * 4 for p in compiled.model.parameters())
     assert len(memory.left) == 6
+    outside = compiled.step.explain().to_dict()["memory"]["external"]
+    assert (
+        outside < 3 * gradients + 3 * WIDTH * WIDTH * 4
+    )  # parameters and states, inputs and targets
     low = memory.device.address(memory.arena)
     for p in compiled.model.parameters():
         assert low <= p.grad._data.address < low + memory.scratch_bytes
@@ -287,9 +291,17 @@ def test_a_graph_runs_on_its_own_stream_alone(
     stretch()
     stretch()
     assert done == ["replayed"]
+    (first,) = stretch.graphs.values()
     current[0] = 4
-    stretch()
-    assert done == ["replayed", "run"]
+    stretch()  # captured for this one
+    assert done == ["replayed"]
+    assert [graph.runs_on for graph in stretch.graphs.values()] == [3, 4]
     current[0] = 3
     stretch()
-    assert done == ["replayed", "run", "replayed"]
+    assert done == ["replayed", "replayed"]
+    assert stretch.graphs[3] is first
+    for stream in range(10, 20):
+        current[0] = stream
+        stretch()
+    assert len(stretch.graphs) == graphs.MOST_STREAMS
+    assert done[-1] == "run"

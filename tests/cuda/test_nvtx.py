@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import tautograd
-import torch
 from tautograd.cuda import nvtx
 
 
@@ -57,7 +57,9 @@ def test_a_range_ends_with_its_block_and_its_function(told: Told) -> None:
     assert told.lines == ["begin layer 1 of 3", "end", *["begin whole", "end"] * 2]
 
 
-@pytest.mark.parametrize(("name", "args"), [("range_push", ("a",)), ("range_pop", ()), ("mark", ("a",))])
+@pytest.mark.parametrize(
+    ("name", "args"), [("range_push", ("a",)), ("range_pop", ()), ("mark", ("a",))]
+)
 def test_without_a_gpu(name: str, args: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvtx, "cuda_backend", lambda: None)
     errors = []

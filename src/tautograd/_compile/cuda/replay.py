@@ -151,8 +151,11 @@ class CudaReplay:
     def scratch_bytes(self) -> int:
         return self.memory.scratch_bytes
 
-    def take_over(self) -> None:
-        """After the recording: what it left for backward comes into place, the rest of it goes."""
+    def take_over(self) -> bool:
+        """After the recording: what it left for backward comes into place, the rest of it goes.
+
+        Whether tensors of others lie elsewhere from now on.
+        """
         memory = self.memory
         for buffer in self.program.buffers:
             if buffer.number in self.saved:
@@ -162,9 +165,10 @@ class CudaReplay:
                     memory.device.copy(memory.start(buffer.number), source.address, size)
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
-        for tensor, view in self._left:
-            if view.buffer in memory.left:
-                self._move(tensor, view)
+        moved = [(tensor, view) for tensor, view in self._left if view.buffer in memory.left]
+        for tensor, view in moved:
+            self._move(tensor, view)
+        return bool(moved)
 
     def _move(self, tensor: Any, view: View) -> None:
         """Let a tensor be where the program leaves it from now on, with what it holds."""
@@ -222,7 +226,7 @@ class CudaReplay:
     @property
     def is_graph(self) -> bool:
         """Whether all of it that has run twice is a CUDA graph."""
-        return any(s.graph is not None for s in self._runs)
+        return any(s.is_graph for s in self._runs)
 
     @property
     def graph_in_words(self) -> str:

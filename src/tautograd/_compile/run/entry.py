@@ -121,8 +121,8 @@ class Entry:
         entry = cls(fn, form, call, found, guards, native)
         entry.spots = around.spots
         entry.asked_spots = [around.spots[i] for i in asked]
-        entry.replay_of.take_over()
-        guards.look_at_memory(found)
+        if entry.replay_of.take_over():
+            guards.look_at_memory(found)
         entry.quick = way_in(entry)
         entry.numbers = found.scalars.values
         entry.given = args, kwargs

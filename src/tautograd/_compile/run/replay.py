@@ -103,7 +103,7 @@ class Replay:
         rooms = [self.program.buffers[b.room].nbytes * (b.slots - 1) for b in blocks]
         return self.memory.scratch_bytes + sum(rooms)
 
-    def take_over(self) -> None:
+    def take_over(self) -> bool:
         """After the recording: what it left for backward comes into place, the rest of it goes."""
         for buffer in self.program.buffers:
             if buffer.number in self.saved and buffer.array is not None:
@@ -113,6 +113,7 @@ class Replay:
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
         give_back()
+        return False
 
     def load(self, arrays: list[Any]) -> None:
         """Take the arguments of this call."""
