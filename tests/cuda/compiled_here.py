@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 import tautograd as torch
 from tautograd._arrays.cuda import cuda_backend
 from tautograd._arrays.cuda.gemm import Gemm
-from tautograd._compile.cuda import casts_in_time, vectors
+from tautograd._compile.cuda import calls, casts_in_time, vectors
 from tautograd._compile.program.ir import Call, Map, Product
 from tautograd.optim import _on_gpu
 from tests.cuda.emulated import EmulatedDevice
@@ -99,6 +101,24 @@ def trained(how: Any, half: bool) -> tuple[Any, Any, Any]:
     return losses, [p.detach().cpu().numpy().ravel() for p in net.parameters()], run
 
 
+@contextmanager
+def watched(moved: list[str]) -> Iterator[None]:
+    """Meanwhile, notes the calls of our kernels that did not put a result where it belongs."""
+    before = calls._is_at
+
+    def is_at(view: Any, result: Any, memory: Any) -> bool:
+        found = before(view, result, memory)
+        if not found:
+            moved.append(str(view.shape))
+        return found
+
+    calls._is_at = is_at
+    try:
+        yield
+    finally:
+        calls._is_at = before
+
+
 def main() -> None:
     Gemm.pads_from = Gemm.fuses_from = 1
     vectors.FEW = 1
@@ -112,7 +132,7 @@ def main() -> None:
         losses, after, run = trained(torch.compile, half)
         program = run._last.replay_of.program
         products = [i for i in program.instructions if isinstance(i, Product)]
-        calls = [i.name for i in program.instructions if isinstance(i, Call)]
+        names = [i.name for i in program.instructions if isinstance(i, Call)]
         apart = [
             float(np.linalg.norm(a - b) / np.linalg.norm(b))
             for a, b in zip(after, ended, strict=True)
@@ -121,6 +141,13 @@ def main() -> None:
             at for at, i in enumerate(program.instructions)
             if isinstance(i, Map) and i.function == "cast" and i.output.dtype == np.float32
         ]  # fmt: skip
+        memory, moved = run._last.replay_of.memory, []
+        (back,) = [
+            i for i in program.instructions
+            if isinstance(i, Call) and i.name == "cross_entropy_back"
+        ]  # fmt: skip
+        with watched(moved):
+            run()
         texts = "".join(backend.device.sources)
         found["half" if half else "float32"] = {
             "losses": [plain, losses],
@@ -129,8 +156,12 @@ def main() -> None:
             "steps_of_rows": sorted(
                 {p.output.strides[0] for p in products if WORDS in p.output.shape}
             ),
-            "calls": sorted(set(calls)),
+            "calls": sorted(set(names)),
             "casts": len(casts),
+            "over_scores": memory.start(back.args[1].buffer)
+            == memory.start(back.outputs[0].buffer),
+            "moved": moved,
+            "rooms": len(memory._rooms),
             "packs": texts.count("Pack<"),
             "why": run._last.replay_of.why_not_native,
         }

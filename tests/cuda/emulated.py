@@ -96,6 +96,9 @@ class EmulatedDevice:
         self.launches = 0
         self.sources: list[str] = []
 
+    def stream(self) -> int:
+        return 0
+
     def allocate(self, nbytes: int) -> Any:
         return np.empty(max(nbytes, 1), np.uint8)
 
@@ -104,6 +107,9 @@ class EmulatedDevice:
 
     def piece(self, raw: Any, offset: int, nbytes: int) -> Any:
         return raw[offset : offset + nbytes].view(_Memory)
+
+    def apart(self, raw: Any, offset: int, nbytes: int) -> Any:
+        return raw[offset : offset + nbytes]
 
     def placed(self, raw: Any, shape: Any, dtype: Any, offset: int, strides: Any) -> Any:
         if 0 in shape:

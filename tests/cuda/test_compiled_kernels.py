@@ -35,3 +35,11 @@ def test_scores_have_even_rows_and_products_their_bias(found: Any) -> None:
     assert not any(step % 16 for step in half["steps_of_rows"])
     assert "cross_entropy" in half["calls"]
     assert half["packs"] > found["float32"]["packs"] > 0
+
+
+@pytest.mark.parametrize("kind", ["float32", "half"])
+def test_results_lie_where_memory_was_planned(found: Any, kind: str) -> None:
+    """Also of calls that ask for memory of the same size for themselves, which has a room of its own."""
+    assert found[kind]["moved"] == []
+    assert found[kind]["rooms"] >= 2
+    assert found[kind]["over_scores"]

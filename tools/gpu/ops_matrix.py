@@ -5,7 +5,8 @@ double precision on the same numbers. An element may be as far from the last as 
 CPU is in the same dtype, or as sixteen roundings of the dtype at the scale of the result and of the
 samples, which is one; among extreme numbers, at the scale of the element. What is not finite must
 be so alike; integers and truth values must be equal. Numbers too small to be normal count as zero:
-CuPy's kernels flush them.
+CuPy's kernels flush them. With `OPS_DETERMINISTIC` set, all of it runs under `use_deterministic_algorithms(True)`,
+twice on the GPU, and must give the same bits.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class Matrix:
     def __init__(self) -> None:
         self.torch, self.cases = prepare()
         self.torch.backends.cudnn.allow_tf32 = False  # float32 is to be compared as such
+        self.deterministic = bool(os.environ.get("OPS_DETERMINISTIC"))
+        self.torch.use_deterministic_algorithms(self.deterministic)
         from tests.ops.arrays import to_tautograd
 
         cpu = self.cases.TAUTOGRAD
@@ -131,6 +134,11 @@ class Matrix:
             if "view size is not compatible" in str(cpu):  # a copy on the GPU lies in rows
                 return None
             return f"no error on the GPU; on the CPU {cpu!r}"[:300]
+        if self.deterministic:
+            again = self._outcome(self.gpu, op, sample, dtype, False)
+            if isinstance(again, Exception) or bits_of(again) != bits_of(gpu):
+                return "other bits at the second call"
+            self.counts["twice"] += 1
         wide = self._outcome(self.cpu, op, sample, dtype, True)
         if isinstance(wide, Exception):
             wide = cpu
@@ -161,6 +169,11 @@ def tensors(value: Any, kind: type) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [t for v in value for t in tensors(v, kind)]
     return []
+
+
+def bits_of(outcome: Any) -> list[Any]:
+    """Results and gradients in main memory, as bytes."""
+    return [None if t is None else t._data.host().tobytes() for part in outcome for t in part]
 
 
 def flushed(array: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._arrays.cuda.cuda_backend import Found
 from .._arrays.devices import cuda_backend
-from . import amp, graphs, memory, random, streams
+from . import amp, graphs, memory, nvtx, random, streams
 from ._backend import index_of, needed
 from ._backend import on as _on
 from .graphs import (
@@ -99,6 +99,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "random",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",

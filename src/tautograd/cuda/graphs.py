@@ -74,6 +74,7 @@ class CUDAGraph:
     """Work that was captured, and can be replayed."""
 
     def __init__(self, keep_graph: bool = False) -> None:
+        self.runs_on: int | None = None  # the one stream that it is replayed on, if that is known
         self._pool: Any = None
         self._graph: Any = None
         self._kept: list[Any] = []
@@ -93,11 +94,15 @@ class CUDAGraph:
             raise RuntimeError(
                 "This CUDAGraph instance already owns a captured graph. Call reset()."
             )
-        self._pool = pool if isinstance(pool, _Pool) else _Pool()
+        self._shares = isinstance(pool, _Pool)
+        self._pool = pool if self._shares else _Pool()
         self._memory = backend.cupy.zeros(_ROOM, np.float64)
         self._writer = backend.compile(_WRITE % _AT_ONCE, "write")
         self._values: list[float] = []
         self._write([0.0])  # compiled now: no kernel can be loaded later
+        self._products = getattr(getattr(backend, "gemm", None), "own", None)
+        if self._products is not None and self.runs_on is not None:
+            self._products.share_room(self._pool.stream.ptr, self.runs_on)
         self._pool.__enter__()
         self._pool.stream.begin_capture(_RELAXED)
         backend.capture = self
@@ -110,6 +115,12 @@ class CUDAGraph:
         try:
             self._graph = self._pool.stream.end_capture()
         finally:
+            if self._products is not None:  # whose memory the graph goes on to use
+                stream = self._pool.stream.ptr
+                room = self._products.rooms.get(stream)
+                if not self._shares:
+                    room = self._products.forget_room(stream)
+                self._kept.append(room)
             self._pool.__exit__(None, None, None)
 
     def constants(self, values: Iterable[float], again: Callable[[], list[float]]) -> Any:

@@ -58,6 +58,18 @@ class Cublas(threading.local):
             room = self.rooms[stream] = self.allocate(ROOM_FOR_WORK)
         return int(room.ptr)
 
+    def share_room(self, stream: int, other: int) -> Any:
+        """Let products on a stream use another one's memory: what is captured on the first runs on the other."""
+        self.room(other)
+        room = self.rooms[stream] = self.rooms[other]
+        self.current = -1
+        return room
+
+    def forget_room(self, stream: int) -> Any:
+        """The memory of a stream that will be used no more, or None: another one may get its address."""
+        self.current = -1
+        return self.rooms.pop(stream, None)
+
     def set_math_mode(self, mode: int) -> None:
         """How products of float32 are computed, by the handles of every thread."""
         Cublas.wanted = mode

@@ -15,7 +15,7 @@ of those, a `CudaArray` leaves the answer to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from threading import local
@@ -219,33 +219,70 @@ def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
     return out
 
 
-class _Slots(local):
-    """Places for arrays to come, of this thread."""
+class _Asking(local):
+    """What becomes of memory that this thread asks for."""
 
-    free: dict[int, list[Any]] | None = None
+    number = 0  # of the next piece
+    slots: dict[int, tuple[int, Any]] | None = None
+    room: Callable[[int], Any] | None = None
+    noted: list[tuple[int, int]] | None = None
 
 
-_slots = _Slots()
+_asking = _Asking()
 
 
 @contextmanager
-def placing(slots: dict[int, list[Any]]) -> Iterator[None]:
-    """Inside, `new` makes arrays of so many bytes in these places first, as long as there are any."""
-    if not hasattr(backend.allocate, "plain"):
-        backend.allocate = _with_slots(backend.allocate)
-    _slots.free = slots
+def placing(
+    slots: dict[int, tuple[int, Any]], room: Callable[[int], Any] | None = None
+) -> Iterator[None]:
+    """Inside, `new` makes arrays in these places: by the how manieth it is, and if it has so many bytes.
+
+    `room` has memory for others, which are needed no longer than this lasts; None where there is no more of it.
+    """
+    _listen()
+    _asking.number, _asking.slots, _asking.room = 0, slots, room
     try:
         yield
     finally:
-        _slots.free = None
+        _asking.slots = _asking.room = None
 
 
-def _with_slots(plain: Any) -> Any:
-    """An allocator that looks for a place of this thread first."""
+@contextmanager
+def noting() -> Iterator[list[tuple[int, int]]]:
+    """Inside, where each array lies that `new` makes, and how many bytes it has."""
+    found: list[tuple[int, int]] = []
+    if backend is None:
+        yield found
+        return
+    _listen()
+    before, _asking.noted = _asking.noted, found
+    try:
+        yield found
+    finally:
+        _asking.noted = before
 
+
+def _listen() -> None:
+    """Let an allocator be asked that looks at what this thread is doing first."""
+    if not hasattr(backend.allocate, "plain"):
+        backend.allocate = _listening(backend.allocate)
+
+
+def _listening(plain: Any) -> Any:
     def allocate(size: int) -> Any:
-        free = _slots.free.get(size) if _slots.free else None
-        return free.pop(0) if free else plain(size)
+        found = None
+        if _asking.slots is not None:
+            wanted, place = _asking.slots.get(_asking.number, (-1, None))
+            _asking.number += 1
+            if wanted == size:
+                found = place
+            elif _asking.room is not None:
+                found = _asking.room(size)
+        if found is None:
+            found = plain(size)
+        if _asking.noted is not None:
+            _asking.noted.append((int(found.ptr), size))
+        return found
 
     allocate.plain = plain  # type: ignore[attr-defined]
     return allocate

@@ -22,10 +22,13 @@ _KERNELS = "tautograd._ops.on_gpu"
 Run = Callable[[], None]
 
 
-def run_of(instruction: Instruction, memory: DeviceMemory) -> Run:
-    """A function that does what the instruction says; arrays are looked up when it runs."""
+def run_of(instruction: Instruction, memory: DeviceMemory, step: int = -1) -> Run:
+    """A function that does what the instruction says; arrays are looked up when it runs.
+
+    `step` is when it runs: what our kernels need for a call alone may lie where nothing else does then.
+    """
     if isinstance(instruction, Call):
-        return lambda: _call(instruction, memory)
+        return lambda: _call(instruction, memory, step)
     if isinstance(instruction, Map) and not isinstance(instruction, Check):
         return lambda: _map(instruction, memory)
     if isinstance(instruction, Reduce):
@@ -39,13 +42,14 @@ def _other(instruction: Instruction, memory: DeviceMemory) -> None:
     as_call(instruction, memory.array)()
 
 
-def _call(i: Call, memory: DeviceMemory) -> None:
+def _call(i: Call, memory: DeviceMemory, step: int) -> None:
     args, kwargs = filled_in(i.args, memory.array), filled_in(i.kwargs, memory.array)
     if takes_out(i):
         kwargs["out"] = memory.array(i.outputs[0])
-    slots = memory.slots_of(i) if is_placed(i) else {}
-    if slots:
-        with cuda_array.placing(slots):
+    slots: dict[int, tuple[int, Any]] = {}
+    if is_placed(i):
+        slots = {} if takes_out(i) else memory.slots_of(i)
+        with cuda_array.placing(slots, memory.room_at(step)):
             found = i.function(*args, **kwargs)
     else:
         found = i.function(*args, **kwargs)
@@ -57,10 +61,16 @@ def _call(i: Call, memory: DeviceMemory) -> None:
     elsewhere = [
         (memory.array(view), result) for view, result in pairs if not _is_at(view, result, memory)
     ]
-    if slots:  # one result may lie where another one belongs
+    if any(_is_in(result, slots) for _, result in elsewhere):  # where another one belongs
         elsewhere = [(place, np.copy(result)) for place, result in elsewhere]
     for place, result in elsewhere:
         np.copyto(place, result, casting="unsafe")
+
+
+def _is_in(result: Any, slots: dict[int, tuple[int, Any]]) -> bool:
+    """Whether a result lies in the place of one."""
+    start = result.address if type(result) is CudaArray else 0
+    return any(int(place.ptr) <= start < int(place.ptr) + size for size, place in slots.values())
 
 
 def _is_at(view: View, result: Any, memory: DeviceMemory) -> bool:

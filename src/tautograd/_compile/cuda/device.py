@@ -26,6 +26,10 @@ class Device:
         self.runtime = cupy.cuda.runtime
         self.current_stream = cupy.cuda.get_current_stream
 
+    def stream(self) -> int:
+        """The current stream."""
+        return int(self.current_stream().ptr)
+
     def allocate(self, nbytes: int) -> Any:
         """Bytes of memory, as an array of CuPy's."""
         return self.cupy.empty(max(nbytes, 1), np.uint8)
@@ -36,6 +40,12 @@ class Device:
     def piece(self, raw: Any, offset: int, nbytes: int) -> Any:
         """A part of an allocation, as memory that an array can be made over."""
         return raw.data + offset
+
+    def apart(self, raw: Any, offset: int, nbytes: int) -> Any:
+        """A part of an allocation as one of its own, which keeps the whole alive."""
+        memory = self.cupy.cuda.UnownedMemory(self.address(raw) + offset, nbytes, raw)
+        start = self.cupy.cuda.MemoryPointer(memory, 0)
+        return self.cupy.ndarray((nbytes,), np.uint8, start)
 
     def placed(self, raw: Any, shape: Any, dtype: Any, offset: int, strides: Any) -> Any:
         """An array over bytes of memory."""

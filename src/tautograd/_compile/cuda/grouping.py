@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ..native.fusion.grouping import SMALL
 from ..native.fusion.grouping import _Grouping as Grouping
 from ..native.fusion.liveness import elide
 from ..native.fusion.nests import Nest
@@ -18,7 +19,10 @@ from ..native.fusion.steps import Access, Step
 from ..program.ir import Instruction
 
 FEW_ROWS = 32
+# Rows that do not fill a GPU with a block each, if each is long: a sum is then cut into parts, in a kernel of its own.
+FEW_LONG_ROWS = 256
 FEW_STREAMS = 6  # of memory: what reads no more may share a kernel with what comes before it
+NEAR = 3  # nests: a large result joins none further back, where it would wait in memory until it is read
 SHORT = 12  # steps of a nest that has just begun
 LONG = 1 << 14  # elements: of fewer rows than that several passes by one block each are too slow
 
@@ -38,7 +42,10 @@ class OnGpu(Grouping):
         nests = self.nests
         made = {s.output for s in steps}
         read = [a for s in steps for a in s.reads() if a not in made]
-        for place in range(max(last, 0), len(nests)):
+        first = max(last, 0)
+        if steps[-1].reduced is None and math.prod(steps[-1].dims) > SMALL:
+            first = max(first, len(nests) - NEAR)
+        for place in range(first, len(nests)):
             nest = nests[place]
             beside = place == len(nests) - 1 and _is_beginning(nest, steps[-1], read)
             if place != last and not beside and not _reads_the_same(nest, steps[-1], read):
@@ -57,7 +64,7 @@ def _offered(nest: Nest, steps: list[Step], instructions: Sequence[Instruction])
     refused = nest.offer_all(steps, instructions)
     if refused is None and nest.reduced is not None and nest.passes > 1 and nest.size > LONG:
         kept = math.prod(n for n, r in zip(nest.dims, nest.reduced, strict=True) if not r)
-        if kept < FEW_ROWS:
+        if kept < FEW_ROWS or (kept < FEW_LONG_ROWS and nest.size > kept * LONG):
             nest._restore(before)
             return "another pass over a few long rows"
     return refused

@@ -2,12 +2,14 @@
 
 Everything that a program touches is there: what the recording found in main memory (an optimizer's numbers, a
 tensor on the CPU that takes part as a number) has a place on the GPU to which it is sent before each run.
-Results of calls that nobody sees afterwards stay where the call put them (`lent`).
+Results of calls that nobody sees afterwards stay where the call put them (`lent`). Gradients that each run makes
+anew lie among the scratch buffers (`left`): until a run writes one, what else it computes may lie there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
 from ..program.ir import Call, Kind, Program, View, span
 from ..program.memory import bytes_at, bytes_of
-from ..program.memory_planning import Use, planned, rounded_up
+from ..program.memory_planning import APART, Use, planned, rounded_up
 from ..record.tape import span_of
 from .device import device
 
@@ -31,6 +33,12 @@ def _is_ordinary(array: Any) -> bool:
     return storage_of(array).base is None
 
 
+def fitting(call: Call, program: Program) -> list[tuple[int, int, int]]:
+    """The allocations of a call that are just the buffer of a result: the number of each, the buffer's, the bytes."""
+    found = [(place, call.outputs[result].buffer, size) for place, result, size in call.order]
+    return [(place, n, size) for place, n, size in found if program.buffers[n].nbytes == size]
+
+
 class DeviceMemory:
     """The base of every buffer, as bytes on the GPU."""
 
@@ -40,11 +48,17 @@ class DeviceMemory:
         uses: Iterable[Use],
         saved: frozenset[int],
         lent: frozenset[int],
+        left: frozenset[int] = frozenset(),
+        rooms: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
+        """`rooms` are the bytes that some steps need for themselves."""
         self.program = program
         self.device = device()
         self.lent = lent
-        offsets, self.scratch_bytes = planned(program, uses, saved | lent)
+        self.elsewhere = saved | lent
+        offsets, self.scratch_bytes = planned(program, uses, self.elsewhere, left, rooms)
+        self.left = left & offsets.keys()
+        self._rooms = {step: (offsets[-1 - step], size) for step, size in rooms.items()}
         self.saved_bytes = 0
         for number in sorted(saved):
             offsets[number] = self.scratch_bytes + self.saved_bytes
@@ -130,19 +144,42 @@ class DeviceMemory:
 
         return take if view.size else lambda array: None
 
-    def slots_of(self, call: Call) -> dict[int, list[Any]]:
-        """The places of a call's results, by how many bytes they are."""
-        found: dict[int, list[Any]] = {}
-        for number in dict.fromkeys(view.buffer for view in call.outputs):
+    def room_at(self, step: int) -> Callable[[int], Any] | None:
+        """A function that hands out the memory that was planned for a step alone; None where there is none."""
+        if step not in self._rooms:
+            return None
+        low = rounded_up(self._rooms[step][0], APART)
+        left = [low, sum(self._rooms[step])]
+
+        def room(size: int) -> Any:
+            start, end = left
+            if not 0 < size <= end - start:
+                return None
+            left[0] = rounded_up(start + size, APART)
+            return self.device.piece(self.arena, start, size)
+
+        return room
+
+    def slots_of(self, call: Call) -> dict[int, tuple[int, Any]]:
+        """The places of a call's results by the number of the allocation that makes each, with how many bytes."""
+        found: dict[int, tuple[int, Any]] = {}
+        for place, number, size in fitting(call, self.program):
             raw, start = self._bases[number] or (None, 0)
             if raw is self.arena:
-                size = self.program.buffers[number].nbytes
-                found.setdefault(size, []).append(self.device.piece(raw, start, size))
+                found[place] = size, self.device.piece(raw, start, size)
         return found
 
     def lend(self, number: int, raw: Any) -> None:
         """From now on a buffer is this piece of memory, in which a call has put its result."""
         self._bases[number] = raw, 0
+
+    def left_behind(self, view: View) -> Any:
+        """What a run leaves for others, as an array whose memory is nobody else's as far as they can see."""
+        base = self._bases[view.buffer]
+        assert base is not None
+        size = self.program.buffers[view.buffer].nbytes
+        own = self.device.apart(*base, size)
+        return self.device.placed(own, view.shape, view.dtype, view.offset, view.strides)
 
     def let_go(self, number: int) -> None:
         """Nobody reads the result of a call any more."""

@@ -141,7 +141,7 @@ class Lowering:
         """Kernels and products for instructions; `needed` are the buffers that are read afterwards."""
         normal = OnGpu(instructions, {b.number: b for b in buffers})
         nests = grouped(normal, needed)
-        groups = groups_of(nests, self.lent)
+        groups = groups_of(nests, self.lent, normal.buffers)
         writer = _Writer(normal)
         launches = [writer.launch(group) for group in groups]
         placed = [Placed(x.name, x.arguments, False, 0) for x in launches]

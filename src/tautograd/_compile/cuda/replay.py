@@ -12,6 +12,7 @@ from ..._arrays.cuda.cuda_array import CudaArray, wrap
 from ..._arrays.strided import address
 from ..native import why_not
 from ..program.ir import Call, Kind, Program, View
+from ..program.memory_planning import APART, rounded_up
 from ..record.tape import span_of
 from ..run.differentiable import is_cut
 from ..run.replay import _crossing, _parts, _touched
@@ -21,7 +22,7 @@ from .constants import folded
 from .device import device
 from .even_rows import with_even_rows
 from .graph import Stretch
-from .memory import DeviceMemory
+from .memory import DeviceMemory, fitting
 from .prelude import PRELUDE
 from .program import Launch, Lowered, Lowering
 from .together import table_of
@@ -34,7 +35,14 @@ class CudaReplay:
     staged = slots = ()  # every argument is copied to memory that stays, by `load`
     table: Any = None
 
-    def __init__(self, program: Program, arguments: list[View], kernels: bool = True) -> None:
+    def __init__(
+        self,
+        program: Program,
+        arguments: list[View],
+        kernels: bool = True,
+        left: Sequence[tuple[Any, View]] = (),
+    ) -> None:
+        """`left` are tensors whose memory each run makes anew (gradients), with their places."""
         program = in_time(folded(program))
         self.arguments = arguments
         self.why_not_native = "" if kernels else "not asked for"
@@ -46,13 +54,37 @@ class CudaReplay:
         lent = _lent(program, self.saved)
         lowering = Lowering(lent) if kernels else None
         self.stretches = [_parts(program, a, b, lowering, self.saved) for a, b in pairs]
-        self.memory = DeviceMemory(program, _touched(self.stretches), self.saved, lent)
+        self._left = [] if cuts else list(left)  # at a cut, others look at what the last run left
+        anew = frozenset(view.buffer for _, view in self._left)
+        uses = list(_touched(self.stretches))
+        self.memory = DeviceMemory(program, uses, self.saved, lent, anew, self._rooms())
         self._places = [self.memory.taking(view) for view in arguments]
         self._compile()
-        self._runs = [
-            Stretch(self._bound(parts), program.instructions[a:b])
-            for parts, (a, b) in zip(self.stretches, pairs, strict=True)
-        ]
+        self._runs: list[Stretch] = []
+        step = 0
+        for parts, (a, b) in zip(self.stretches, pairs, strict=True):
+            runs = self._bound(parts, step)
+            self._runs.append(Stretch(runs, program.instructions[a:b]))
+            step += len(runs)
+
+    def _rooms(self) -> dict[int, int]:
+        """The memory that calls need for themselves, by the step at which each runs."""
+        found, step = {}, 0
+        for part in (part for parts in self.stretches for part in parts):
+            if part.native is not None:
+                step += len(part.native.launches)
+                continue
+            for at, i in enumerate(part.instructions, step):
+                if isinstance(i, Call) and is_placed(i):
+                    there = {place for place, _, _ in fitting(i, self.program)}
+                    if takes_out(i):  # which makes no memory for its result
+                        there = {place for place, _, _ in i.order}
+                    others = [size for place, _, size in i.order if place not in there]
+                    work = i.work + sum(rounded_up(size, APART) for size in others)
+                    if work:
+                        found[at] = work + APART
+            step += len(part.instructions)
+        return found
 
     def _compile(self) -> None:
         """All kernels of the program as one module."""
@@ -74,15 +106,15 @@ class CudaReplay:
         self._tickets = tools.allocate(4 * max((n.tickets for n in natives), default=0))
         tools.zero(self._tickets)
 
-    def _bound(self, parts: list[Any]) -> list[Callable[[], None]]:
-        """What is to be done, in order; the result of a call goes when nobody reads it any more."""
+    def _bound(self, parts: list[Any], first: int) -> list[Callable[[], None]]:
+        """What is to be done, in order, from a step on; the result of a call goes when nobody reads it any more."""
         runs: list[Callable[[], None]] = []
         last: dict[int, int] = {}  # of memory that a call gave: the last that reads it
         for part in parts:
             if part.native is None:
                 for i in part.instructions:
                     last.update((v.buffer, len(runs)) for v in (*i.reads(), *i.writes()))
-                    runs.append(run_of(i, self.memory))
+                    runs.append(run_of(i, self.memory, first + len(runs)))
             else:
                 for x in part.native.launches:
                     last.update((buffer, len(runs)) for buffer, _ in x.arguments)
@@ -119,8 +151,11 @@ class CudaReplay:
     def scratch_bytes(self) -> int:
         return self.memory.scratch_bytes
 
-    def take_over(self) -> None:
-        """After the recording: what it left for backward comes into place, the rest of it goes."""
+    def take_over(self) -> bool:
+        """After the recording: what it left for backward comes into place, the rest of it goes.
+
+        Whether tensors of others lie elsewhere from now on.
+        """
         memory = self.memory
         for buffer in self.program.buffers:
             if buffer.number in self.saved:
@@ -130,6 +165,17 @@ class CudaReplay:
                     memory.device.copy(memory.start(buffer.number), source.address, size)
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
+        moved = [(tensor, view) for tensor, view in self._left if view.buffer in memory.left]
+        for tensor, view in moved:
+            self._move(tensor, view)
+        return bool(moved)
+
+    def _move(self, tensor: Any, view: View) -> None:
+        """Let a tensor be where the program leaves it from now on, with what it holds."""
+        found = self.memory.left_behind(view)
+        np.copyto(found, tensor._data)
+        tensor._data = found
+        self.program.buffers[view.buffer].array = wrap(cuda_array.backend.whole(found.raw))
 
     def load(self, arrays: list[Any]) -> None:
         """Take the arguments of this call."""
@@ -180,7 +226,7 @@ class CudaReplay:
     @property
     def is_graph(self) -> bool:
         """Whether all of it that has run twice is a CUDA graph."""
-        return any(s.graph is not None for s in self._runs)
+        return any(s.is_graph for s in self._runs)
 
     @property
     def graph_in_words(self) -> str:

@@ -8,6 +8,7 @@ on each other or on what comes between, are then one launch: a block finds in th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +17,14 @@ import numpy as np
 from ..native.described import Fused
 from ..native.fusion.nests import Nest
 from ..native.loops import shape_of
+from ..program.ir import Buffer, Kind
 from .kernels import THREADS
 from .vectors import Vectors
 
 EACH = 4  # elements of a thread
+WORTH_WAITING = (
+    1 << 18
+)  # bytes: larger results are computed where they are read, and not in an earlier launch
 _TABLE = "const long long* table, const long long* owners"
 
 
@@ -69,7 +74,9 @@ class Group:
     signature: Any = None  # what nests of one launch have in common
 
 
-def groups_of(nests: list[Nest], lent: frozenset[int]) -> list[Group]:
+def groups_of(
+    nests: list[Nest], lent: frozenset[int], buffers: Mapping[int, Buffer]
+) -> list[Group]:
     """Nests in their order, those that can be one launch at the place of the first."""
     found: list[Group] = []
     for nest in nests:
@@ -77,7 +84,7 @@ def groups_of(nests: list[Nest], lent: frozenset[int]) -> list[Group]:
         if signature is None:
             found.append(Group([nest]))
             continue
-        place = _place(found, nest, signature)
+        place = _place(found, nest, signature, _waits(nest, buffers))
         if place is None:
             found.append(Group([nest], signature))
         else:
@@ -85,9 +92,16 @@ def groups_of(nests: list[Nest], lent: frozenset[int]) -> list[Group]:
     return found
 
 
-def _place(found: list[Group], nest: Nest, signature: Any) -> int | None:
+def _waits(nest: Nest, buffers: Mapping[int, Buffer]) -> bool:
+    """Whether a nest makes much that would lie in the program's own memory from an earlier launch on."""
+    touched = {t.view.buffer for t in nest.touched if t.writes}
+    own = [buffers[n] for n in touched if n in buffers and buffers[n].kind is Kind.SCRATCH]
+    return sum(buffer.nbytes for buffer in own) > WORTH_WAITING
+
+
+def _place(found: list[Group], nest: Nest, signature: Any, waits: bool) -> int | None:
     """The launch that a nest can be part of: nothing from there on has to do with what it touches."""
-    for at in range(len(found) - 1, -1, -1):
+    for at in range(len(found) - 1, -1 if not waits else max(len(found) - 2, -1), -1):
         if found[at].signature == signature and not _meets(found[at], nest):
             return at
         if _meets(found[at], nest):

@@ -169,12 +169,16 @@ class Guards:
         grads = {id(t) for pair in (*found.grads_before, *found.grads_after) for t in pair}
         known = modules.tensors() | variables.tensors | _updated(found) | grads
         self.pinned = [(i, t) for i, t in enumerate(found.tensors) if id(t) in known]
-        written = _written(found)
-        self.written = Spans(written)
         self.argument_writes = found.argument_writes
         self.without_grad = [i for i, _, none_before in found.argument_grads if none_before]
         self.read = Spans(self.arrays if self.argument_writes else [])
         self.numbers = {id(tensor) for tensor in self.tensors}
+        self.look_at_memory(found)
+
+    def look_at_memory(self, found: Capture) -> None:
+        """Where the memory lies that the program reads and writes; a program may have given it other places."""
+        written = _written(found)
+        self.written = Spans(written)
         near = [*self.arrays, *written]
         around = Spans(near)
         self.placed = [

@@ -43,8 +43,10 @@ class Explanation:
             }
         replay, program = entry.replay_of, entry.program
         kinds: Counter[str] = Counter()
+        among_scratch = getattr(replay.memory, "left", ())
         for buffer in program.buffers:
-            kinds[buffer.kind.value] += buffer.nbytes
+            if buffer.number not in among_scratch:
+                kinds[buffer.kind.value] += buffer.nbytes
         return {
             "function": self.name,
             "recorded": True,

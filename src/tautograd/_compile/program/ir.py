@@ -258,6 +258,10 @@ class Call:
     effect: bool = False
     name: str = ""
     takes_out: bool = False  # whether the function can write to its one output by `out=`
+    # On a GPU: which of the pieces of memory that it asks for become which outputs, and how many bytes each has;
+    # and the bytes of all others.
+    order: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)
+    work: int = field(default=0, compare=False)
 
     def reads(self) -> Iterator[View]:
         return views_in((self.args, self.kwargs))

@@ -5,7 +5,8 @@ A result may take the place of an operand that is read for the last time as it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from .ir import Kind, Program
 
 ALIGNMENT = 64
+APART = 256  # bytes: what a step on a GPU needs for itself begins at multiples of it
 Times = dict[int, list[tuple[int, int]]]  # when a buffer is in use: first and last step, in turn
 
 
@@ -27,36 +29,55 @@ class Use(NamedTuple):
     in_place: tuple[tuple[int, int], ...] = ()
 
 
-def rounded_up(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def rounded_up(size: int, to: int = ALIGNMENT) -> int:
+    return -(-size // to) * to
 
 
 def planned(
-    program: Program, uses: Iterable[Use], elsewhere: frozenset[int]
+    program: Program,
+    uses: Iterable[Use],
+    elsewhere: frozenset[int],
+    left: frozenset[int] = frozenset(),
+    rooms: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[dict[int, int], int]:
-    """An offset for each scratch buffer, and the bytes that all need.
+    """An offset for each scratch buffer and for each of those `left` behind, and the bytes that all need.
 
     `uses` are what each step of the program reads or writes, in the order of steps. A buffer that is
-    written as a whole is not in use between its last reader before and that.
+    written as a whole is not in use between its last reader before and that. What is `left` is memory that the
+    program makes anew at each run and somebody reads afterwards: it is in use from its first step to the end.
+    `rooms` are bytes that a step needs for itself; the offset of one is that of the buffer -1 - step.
     """
+    uses = list(uses)
+    times = times_of(program, uses, elsewhere, left)
+    pairs = [(i, one, other) for i, use in enumerate(uses) for one, other in use.in_place]
+    sizes = {number: rounded_up(program.buffers[number].nbytes) for number in times}
+    times |= {-1 - step: [(step, step)] for step in rooms}
+    sizes |= {-1 - step: rounded_up(size) for step, size in rooms.items()}
+    partners = _partners(sizes, times, pairs)
+    by_time = sorted(times, key=lambda n: (times[n][0][0], -sizes[n]))
+    by_size = sorted(times, key=lambda n: (-sizes[n], times[n][0][0]))
+    plans = [_fitted(sizes, order, times, partners) for order in (by_time, by_size)]
+    return min(plans, key=lambda plan: plan[1])
+
+
+def times_of(
+    program: Program, uses: list[Use], elsewhere: frozenset[int], left: frozenset[int]
+) -> Times:
+    """When each of the buffers that are planned is in use."""
     times: Times = {}
-    pairs: list[tuple[int, int, int]] = []
     for i, use in enumerate(uses):
-        pairs += [(i, one, other) for one, other in use.in_place]
         for number in use.buffers:
-            if program.buffers[number].kind is not Kind.SCRATCH or number in elsewhere:
+            own = program.buffers[number].kind is Kind.SCRATCH and number not in elsewhere
+            if not own and number not in left:
                 continue
             spans = times.setdefault(number, [])
             if not spans or number in use.filled:
                 spans.append((i, i))
             else:
                 spans[-1] = (spans[-1][0], i)
-    sizes = {number: rounded_up(program.buffers[number].nbytes) for number in times}
-    partners = _partners(sizes, times, pairs)
-    by_time = sorted(times, key=lambda n: (times[n][0][0], -sizes[n]))
-    by_size = sorted(times, key=lambda n: (-sizes[n], times[n][0][0]))
-    plans = [_fitted(sizes, order, times, partners) for order in (by_time, by_size)]
-    return min(plans, key=lambda plan: plan[1])
+    for number in left & times.keys():
+        times[number][-1] = times[number][-1][0], len(uses) - 1
+    return times
 
 
 def _partners(

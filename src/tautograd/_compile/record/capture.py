@@ -62,6 +62,7 @@ class Capture:
     splits: list[tuple[int, str, Any]] = field(default_factory=list)  # see Recording
     remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
     early: frozenset[int] = frozenset()  # those cleared before anything can stop the program
+    left: list[tuple[Tensor, View]] = field(default_factory=list)  # gradients that the run made
     decided: list[bool] = field(default_factory=list)  # the ways that operations took by values
     calls: Any = None  # the public calls of the run, if they were noted
 
@@ -203,13 +204,14 @@ def _finish(
     if keeps_numbers(tape.scalars, returned):
         tape.refuse("a Python number that is kept after the call, but not returned,", "attribute")
     grads = [view for _, view in backward[2]] if backward else []
-    new, early = set(), set()
+    new, early, left = set(), set(), []
     anew = cleared_before(tape.program, tape.cleared)
     for tensor, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:
             view = tape.view(plain(gradient))
-            if tape.program.buffers[view.buffer].kind is Kind.SCRATCH:
+            if tape.program.buffers[view.buffer].kind is Kind.SCRATCH or view.buffer in new:
                 new.add(view.buffer)
+                left.append((gradient, view))
                 if id(tensor) in anew:
                     early.add(view.buffer)
             _becomes(tape, view, Kind.EXTERNAL)
@@ -226,7 +228,7 @@ def _finish(
     return Capture(
         tape.program, arguments, outside, result, tape.effects, before, after, versions,
         tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
-        backward=backward, splits=tape.splits, remade=remade(tape, new), early=frozenset(early),
+        backward=backward, splits=tape.splits, remade=remade(tape, new), early=frozenset(early), left=left,
         growth=[tape.growth(tensor) for tensor in inside],
         argument_grads=[(g[0], grad, g[2]) for g, grad in zip(given, described_grads, strict=True)],
     )  # fmt: skip

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..._arrays.cuda.cuda_array import CudaArray
+from ..._arrays.cuda.cuda_array import CudaArray, noting
 from ..._arrays.strided import address, storage_of
 from ..._user_code.sites import mark
 from ..messages.errors import CompileError, cannot_record, wrong_values
 from ..program.ir import CHECK, Buffer, Call, Check, Kind, Program, View
+from ..program.memory_planning import APART, rounded_up
 from .array_calls import Noted, copy
 from .arrays import ARRAYS, arrays_of, empty, held, key_of, may_pass, owner_of, windows
 from .instructions import instructions_for
@@ -290,7 +291,8 @@ class Tape:
 
     def kernel(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of plain arrays that gives new ones, or None: it will be called at every replay."""
-        result = function(*reveal(args), **reveal(kwargs))
+        with noting() as asked:
+            result = function(*reveal(args), **reveal(kwargs))
         if result is None or self.dead:
             return result
         made = arrays_of(result)
@@ -300,7 +302,8 @@ class Tape:
         name = getattr(function, "__name__", "kernel").strip("_")
         placed = getattr(function, "takes_out", False) and len(outputs) == 1
         views = self.views(args), self.views(kwargs)
-        self.note(Call(function, *views, outputs, name=name, takes_out=placed))
+        memory = _asked(asked, made, outputs)
+        self.note(Call(function, *views, outputs, (), False, name, placed, *memory))
         return self._results(result, [], Kind.SCRATCH)[0]
 
     def check(self, good: Recorded, error: Any) -> None:
@@ -434,3 +437,19 @@ def span_of(array: Any) -> tuple[int, int]:
 
 
 __all__ = ["CompileError", "Tape", "reveal", "span_of"]
+
+
+def _asked(
+    asked: list[tuple[int, int]], made: list[Any], outputs: tuple[View, ...]
+) -> tuple[tuple[tuple[int, int, int], ...], int]:
+    """Which of the pieces of a GPU's memory that a function asked for are its results, and the bytes of the others."""
+    places = {
+        start: place for place, (start, _) in enumerate(asked)
+    }  # the last of those at one address
+    found: dict[int, int] = {}
+    for number, (array, view) in enumerate(zip(made, outputs, strict=True)):
+        place = places.get(address(array) - view.offset) if type(array) is CudaArray else None
+        if place is not None:
+            found.setdefault(place, number)
+    others = [rounded_up(size, APART) for i, (_, size) in enumerate(asked) if i not in found]
+    return tuple((place, number, asked[place][1]) for place, number in found.items()), sum(others)

@@ -275,7 +275,7 @@ def _same_parts(a: Any, b: Any) -> bool:
         cells = ([c.cell_contents for c in f.__closure__ or ()] for f in (a, b))
         return a.__code__ is b.__code__ and _same(*map(list, cells))
     if is_dataclass(a):
-        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
     compares: Any = type(a).__eq__
     try:
         return compares is object.__eq__ or bool(a == b)

@@ -62,7 +62,7 @@ class Entry:
         self.recorded_size = len(found.program.instructions)
         with uncollected():
             self.program = improved(found.program)
-            self.replay_of = ready(self.name, self.program, found.inputs, native)
+            self.replay_of = ready(self.name, self.program, found.inputs, native, found.left)
         self.size = len(self.program.instructions)
         self.nbytes = self._nbytes()
         self.has_calls_with_effects = any(
@@ -121,7 +121,8 @@ class Entry:
         entry = cls(fn, form, call, found, guards, native)
         entry.spots = around.spots
         entry.asked_spots = [around.spots[i] for i in asked]
-        entry.replay_of.take_over()
+        if entry.replay_of.take_over():
+            guards.look_at_memory(found)
         entry.quick = way_in(entry)
         entry.numbers = found.scalars.values
         entry.given = args, kwargs

@@ -6,6 +6,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..._user_code.sites import warning_level
@@ -26,16 +27,19 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def ready(name: str, program: Program, inputs: list[View], native: bool) -> Any:
+def ready(
+    name: str, program: Program, inputs: list[View], native: bool, left: list[tuple[Any, View]]
+) -> Any:
     """A program that can run: natively, or by NumPy where no machine code can be made of it.
 
+    `left` are tensors that it makes anew at each run and leaves to others: on a GPU they lie where it likes.
     The function has run by now, so what it did and gave must not be lost.
     """
     kind: Any = Replay
     if is_on_gpu(program):
         from ..cuda import CudaReplay
 
-        kind = CudaReplay
+        kind = partial(CudaReplay, left=left)
     try:
         return kind(program, inputs, native)
     except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ class Replay:
         rooms = [self.program.buffers[b.room].nbytes * (b.slots - 1) for b in blocks]
         return self.memory.scratch_bytes + sum(rooms)
 
-    def take_over(self) -> None:
+    def take_over(self) -> bool:
         """After the recording: what it left for backward comes into place, the rest of it goes."""
         for buffer in self.program.buffers:
             if buffer.number in self.saved and buffer.array is not None:
@@ -113,6 +113,7 @@ class Replay:
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
         give_back()
+        return False
 
     def load(self, arrays: list[Any]) -> None:
         """Take the arguments of this call."""
@@ -257,7 +258,20 @@ def _touched(stretches: list[list[Part]]) -> Iterator[Use]:
         else:
             for instruction in part.instructions:
                 views = (*instruction.reads(), *instruction.writes())
-                yield Use({view.buffer for view in views})
+                yield Use({view.buffer for view in views}, in_place=_written_over(instruction))
+
+
+def _written_over(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """The argument of a call whose memory its result may have, as a pair of buffers; its function says which one."""
+    place = getattr(getattr(instruction, "function", None), "writes_over", None)
+    if place is None or not isinstance(instruction, Call) or len(instruction.outputs) != 1:
+        return ()
+    (out,) = instruction.outputs
+    source = instruction.args[place] if place < len(instruction.args) else None
+    if not isinstance(source, View) or replace(source, buffer=out.buffer) != out:
+        return ()
+    once = [view.buffer for view in instruction.reads()].count(source.buffer) == 1
+    return ((source.buffer, out.buffer),) if once else ()
 
 
 def _use(kernel: Any) -> Use:

@@ -250,6 +250,8 @@ def _cross_entropy_back(
 
 
 _cross_entropy_back.takes_out = True  # type: ignore[attr-defined]
+# Each thread has read the scores that it writes slopes over.
+_cross_entropy_back.writes_over = 1  # type: ignore[attr-defined]
 _cross_entropy.takes_rows = True  # type: ignore[attr-defined]
 _cross_entropy_back.takes_rows = True  # type: ignore[attr-defined]
 
