@@ -103,7 +103,7 @@ def _read(archive: Archive, where: device | None, objects: bool, trusted: bool) 
     allowance = Allowance(stored, (*IDENTIFIED, Parameter))
     storages = Storages(archive, prefix, allowance)
     if trusted:
-        return _read_trusting(pickled.tobytes(), TorchVocabulary(storages, allowance, where))
+        return _read_trusting(pickled.tobytes(), storages, allowance, where)
     vocabulary = _vocabulary(storages, allowance, where, objects)
     found = PickleMachine(pickled.tobytes(), vocabulary, allowance).run()
     if getattr(vocabulary, "made_objects", False):
@@ -125,11 +125,11 @@ def _vocabulary(storages: Any, allowance: Any, where: device | None, objects: bo
     return vocabulary
 
 
-def _read_trusting(pickled: bytes, vocabulary: TorchVocabulary) -> Any:
-    from .objects import TrustingUnpickler
+def _read_trusting(pickled: bytes, storages: Any, allowance: Any, where: device | None) -> Any:
+    from .objects import TrustedVocabulary, TrustingUnpickler
 
     unpickler = TrustingUnpickler(io.BytesIO(pickled))
-    unpickler.vocabulary = vocabulary
+    unpickler.vocabulary = TrustedVocabulary(storages, allowance, where)
     return unpickler.load()
 
 

@@ -210,11 +210,23 @@ class TorchVocabulary:
         if len(args) != 4:
             raise DamagedFile("a tensor in the file is not described")
         function, kind, its_args, state = args
-        if type(function) is not Named or kind is not _CLASS_OF.get(function, self):
+        function = getattr(function, "named", function)
+        plain = _CLASS_OF.get(function) if type(function) is Named else None
+        if plain is None or not (kind is plain or (isinstance(kind, type) and self.allows(kind))):
             raise UnsafeFile("the file has a tensor of a class that is no plain tensor")
         made = self.call(function, its_args)
+        if kind is not plain:
+            return self.of_class(made, kind, state)
         self._give(made, state)
         return made
+
+    def allows(self, kind: type) -> bool:
+        """Whether a tensor may be of a class that the program has written."""
+        return False
+
+    def of_class(self, tensor: Tensor, kind: type, state: Any) -> Any:
+        """The same tensor, of such a class and with its state."""
+        raise NotImplementedError
 
     def _give(self, made: Any, state: Any) -> None:
         attributes = self._attributes(type(made), state)

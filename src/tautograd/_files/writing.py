@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import zipfile
 from collections import Counter, OrderedDict
 from typing import IO, Any
@@ -80,9 +81,14 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
             self.memoize(obj)
         elif isinstance(obj, _Call):
+            known = self.memo.get(id(obj))
+            if known is not None:  # the same tensor once more
+                self.write(self.get(known[0]))
+                return
             self.save(obj.function)
             self.save(obj.args)
             self.write(pickle.REDUCE)
+            self.memoize(obj)
         else:
             super().save(obj, save_persistent_id)
 
@@ -143,13 +149,16 @@ class Writer:
     def _tensor(self, tensor: Tensor, where: str) -> _Call:
         from ..nn.parameter import Parameter
 
+        kind = type(tensor)
+        if kind.__reduce_ex__ not in (Tensor.__reduce_ex__, Parameter.__reduce_ex__):
+            raise NotPlain(kind, where)  # it says itself how it is written
         if hasattr(tensor._data, "is_sparse_array"):
             return self._sparse(tensor, where)
         if tensor.is_meta:
             shape, steps = tuple(tensor._data.shape), strides_of(tensor._data)
-            kind = self.plain(tensor.dtype, where)
+            of = self.plain(tensor.dtype, where)
             maker = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
-            return _Call(maker, (kind, shape, steps, tensor.requires_grad))
+            return _Call(maker, (of, shape, steps, tensor.requires_grad))
         array = moved(tensor._data, CPU) if tensor.is_cuda else tensor._data
         if not isinstance(array, np.ndarray):
             raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")
@@ -170,7 +179,8 @@ class Writer:
             )
         else:
             storage = _Storage(str(number), _name("torch.storage", "UntypedStorage"), owner.nbytes)
-        parameter = isinstance(tensor, Parameter)
+        own = _is_programs(kind)  # a subclass of the program's, which has its name in the file
+        parameter = issubclass(kind, Parameter) or (isinstance(tensor, Parameter) and not own)
         offset, strides = storage_offset_of(array), strides_of(array)
         wants = tensor.requires_grad and not parameter
         place: tuple[Any, ...] = (
@@ -193,8 +203,9 @@ class Writer:
                     _name("torch._utils", "_rebuild_parameter_with_state"), (*args, attributes)
                 )
             return _Call(_name("torch._utils", "_rebuild_parameter"), args)
-        if attributes:
-            typed = (maker, _name("torch", "Tensor"), place, attributes)
+        if attributes or own:
+            name = _class_name(kind) if own else _name("torch", "Tensor")
+            typed = (maker, name, place, attributes)
             return _Call(_name("torch._tensor", "_rebuild_from_type_v2"), typed)
         return _Call(maker, place)
 
@@ -214,6 +225,26 @@ class Writer:
             parts = (*parts, bool(tensor._data.coalesced))
         args = (self.plain(tensor.layout, where), self.plain(parts, where))
         return _Call(_name("torch._utils", "_rebuild_sparse_tensor"), args)
+
+
+def _is_programs(kind: type) -> bool:
+    """Whether a class of tensors is the program's own, and no parameter."""
+    from ..nn.parameter import Parameter
+
+    return kind.__setattr__ is not object.__setattr__ and not issubclass(kind, Parameter)
+
+
+def _class_name(kind: type) -> Name:
+    """A class by where it is found; an error, as `pickle` has it, if it is not there."""
+    found: Any = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not kind:
+        local = "local object " if "<locals>" in kind.__qualname__ else ""
+        raise pickle.PicklingError(
+            f"Can't pickle {local}{kind!r}: it's not found as {kind.__module__}.{kind.__qualname__}"
+        )
+    return _name(kind.__module__, kind.__qualname__)
 
 
 def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
