@@ -127,6 +127,8 @@ def _asked(relevant_args: Iterable[Any]) -> list[Any]:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a call with these arguments is for a mode or for one of their classes to answer."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
     return bool(subclasses.entered()) or bool(_asked(relevant_args))
 
 

@@ -26,7 +26,7 @@ from .._tensor.creation import subclass_of
 from .._tensor.tensor import Size, Tensor
 from .refusals import UnsafeFile
 from .vocabulary import TorchVocabulary
-from .writing import Name, Pickler, Writer
+from .writing import Name, Pickler, Writer, is_storage
 
 _OWN, _FOREIGN = "tautograd", "torch"
 # What a dictionary in a file may make of a key that is not there, and the base of old classes.
@@ -53,6 +53,8 @@ class ObjectPickler(Pickler):
                 return
             super().save(self._writer.plain(obj), save_persistent_id)
             self.memoize(obj)
+        elif is_storage(obj):  # by a reference, each time
+            super().save(self._writer.plain(obj), save_persistent_id)
         else:
             super().save(obj, save_persistent_id)
 

@@ -36,7 +36,7 @@ _REFERENCE = 600  # and a storage that is looked at as so many elements of a dty
 _LACKING = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
-    "torch.storage.": "a storage without a tensor",
+    "torch.storage.": "a kind of storage",
     "torch.Q": "a quantized tensor",
     "torch.float": "a dtype",
     "torch.uint": "a dtype",
@@ -91,6 +91,7 @@ class TorchVocabulary:
         self.allowance = allowance
         self.where = where
         self.attributed = False
+        self.references = 0  # to storages, less those that are a tensor's
 
     def find(self, module: str, name: str) -> Any:
         """What a name stands for; an error for all that are not on the list."""
@@ -133,6 +134,7 @@ class TorchVocabulary:
         if not 0 <= size < 1 << 63:
             raise DamagedFile(f"storage {shown(key)} in the pickle has a size that none can have")
         self.allowance.take(_REFERENCE)
+        self.references += 1
         return self.storages.get(key, kind.dtype, size)
 
     def build(self, target: Any, state: Any) -> None:
@@ -175,6 +177,7 @@ class TorchVocabulary:
         if type(storage) is not Storage or type(requires_grad) is not bool:
             raise DamagedFile("a tensor in the file has no storage")
         _check_hooks(hooks)
+        self.references -= 1
         self.allowance.take(TENSOR + DIMENSION * (len(size) if type(size) is tuple else 0))
         elements = storage.elements(*_bits(rest[0] if rest else None))
         array = tensor_array(elements, offset, size, stride)

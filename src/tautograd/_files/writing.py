@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from .._arrays.devices import CPU, device, moved
-from .._arrays.dtypes import dtype
+from .._arrays.dtypes import dtype, uint8
 from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
 from .._tensor.tensor import Size, Tensor
@@ -99,6 +99,7 @@ class Writer:
     def __init__(self) -> None:
         self.storages: list[Any] = []  # arrays, in the order of their numbers
         self._numbers: dict[int, int] = {}
+        self._kinds: dict[int, Any] = {}  # of what dtype a storage was written
         self._done: dict[int, Any] = {}  # what was converted, so that shared objects stay shared
         self._kept: list[Any] = []
 
@@ -116,6 +117,8 @@ class Writer:
     def _converted(self, obj: Any, where: str) -> Any:
         if isinstance(obj, Tensor):
             return self._tensor(obj, where)
+        if is_storage(obj):
+            return self._storage(obj, where)
         if isinstance(obj, Size):
             return _Call(_name("torch", "Size"), (tuple(obj),))
         if isinstance(obj, dtype):
@@ -167,12 +170,9 @@ class Writer:
         owner = storage_of(array)
         if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
             owner = array = np.ascontiguousarray(array)
-        number = self._numbers.get(id(owner))
-        if number is None:
-            number = self._numbers[id(owner)] = len(self.storages)
-            self.storages.append(owner)
         # PyTorch's later dtypes have no storage of their own; they lie in bytes.
         known = STORAGE_NAMES.get(tensor.dtype)
+        number = self._number(owner, tensor.dtype if known else uint8)
         if known is not None:
             storage = _Storage(
                 str(number), _name("torch", known), owner.nbytes // array.dtype.itemsize
@@ -209,6 +209,32 @@ class Writer:
             return _Call(_name("torch._tensor", "_rebuild_from_type_v2"), typed)
         return _Call(maker, place)
 
+    def _number(self, owner: Any, kind: Any) -> int:
+        """The number of some memory in the file; it is written once, as elements of one dtype."""
+        number = self._numbers.get(id(owner))
+        if number is None:
+            number = self._numbers[id(owner)] = len(self.storages)
+            self.storages.append(owner)
+        if owner.size and self._kinds.setdefault(number, kind) is not kind:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different types"
+            )
+        return number
+
+    def _storage(self, storage: Any, where: str) -> _Storage:
+        """A storage without a tensor: the memory alone."""
+        typed = hasattr(storage, "dtype")
+        kind = storage.dtype if typed else uint8
+        owner = (storage.untyped() if typed else storage)._array
+        if not isinstance(owner, np.ndarray):
+            raise TypeError(f"save(): the storage at {where} has no memory of its own to write")
+        name = STORAGE_NAMES.get(kind)
+        if name is None or not typed:
+            full, kind = _name("torch.storage", "UntypedStorage"), uint8
+        else:
+            full = _name("torch", name)
+        return _Storage(str(self._number(owner, kind)), full, owner.nbytes // kind.itemsize)
+
     def _attributes(self, tensor: Tensor, where: str) -> dict[str, Any]:
         """What the program has set on a tensor, as PyTorch writes it."""
         from .._tensor.copying import own_attributes
@@ -225,6 +251,12 @@ class Writer:
             parts = (*parts, bool(tensor._data.coalesced))
         args = (self.plain(tensor.layout, where), self.plain(parts, where))
         return _Call(_name("torch._utils", "_rebuild_sparse_tensor"), args)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is the memory behind tensors; nobody has one unless its module is loaded."""
+    module = sys.modules.get(f"{__name__.partition('.')[0]}._tensor.storages")
+    return module is not None and isinstance(obj, (module.TypedStorage, module.UntypedStorage))
 
 
 def _is_programs(kind: type) -> bool:

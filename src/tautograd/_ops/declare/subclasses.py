@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import sys
 import threading
@@ -208,18 +209,23 @@ def entered() -> tuple[Any, ...]:
 def shown_to_mode(function: Any, name: str, args: Any, kwargs: Any) -> Any:
     """What the innermost mode makes of a call; while it answers it is not active."""
     before = _here.modes
+    if inspect.ismethod(before[-1].__torch_function__) and isinstance(
+        before[-1].__torch_function__.__self__, type
+    ):
+        raise RuntimeError(
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
     found = [] if _here.disabled else speaking((*args, *kwargs.values()))
     _here.modes = before[:-1]
     try:
         result = before[-1].__torch_function__(function, tuple(map(type, found)), args, kwargs)
-        if result is not NotImplemented:
-            return result
-        if _here.modes:
-            return shown_to_mode(function, name, args, kwargs)
-        if found:
-            return ask(function, name, found, args, kwargs)
     finally:
         _here.modes = before
+    if result is not NotImplemented:
+        return result
+    if found:  # what they call is shown to the mode again
+        return ask(function, name, found, args, kwargs)
     raise TypeError(
         f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned "
         f"NotImplemented:\n\n  - mode object {before[-1]}"
