@@ -22,6 +22,7 @@ from typing import Any
 from .._arrays.devices import device
 from .._arrays.dtypes import dtype
 from .._arrays.formats import layout
+from .._tensor.attributes import has_names_of_its_own
 from .._tensor.creation import subclass_of
 from .._tensor.tensor import Size, Tensor
 from .refusals import UnsafeFile
@@ -268,7 +269,7 @@ def _may_be_made(cls: type, open_to_modules: bool) -> bool:
     from ..optim.lr_scheduler import LRScheduler
     from ..optim.optimizer import Optimizer
 
-    if issubclass(cls, Tensor) and cls.__setattr__ is not object.__setattr__:
+    if issubclass(cls, Tensor) and has_names_of_its_own(cls):
         return True  # a subclass that the program has written
     return issubclass(cls, (Module, Optimizer, LRScheduler)) or _is_forward_hook(cls)
 

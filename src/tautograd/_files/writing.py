@@ -19,6 +19,7 @@ from .._arrays.devices import CPU, device, moved
 from .._arrays.dtypes import dtype, uint8
 from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
+from .._tensor.attributes import has_names_of_its_own
 from .._tensor.tensor import Size, Tensor
 from .storages import STORAGE_NAMES
 
@@ -263,7 +264,7 @@ def _is_programs(kind: type) -> bool:
     """Whether a class of tensors is the program's own, and no parameter."""
     from ..nn.parameter import Parameter
 
-    return kind.__setattr__ is not object.__setattr__ and not issubclass(kind, Parameter)
+    return has_names_of_its_own(kind) and not issubclass(kind, Parameter)
 
 
 def _class_name(kind: type) -> Name:

@@ -41,7 +41,7 @@ state_of: Any = vars(Attributed)["__dict__"].__get__
 def programs(tensor: Any) -> dict[str, Any]:
     """What the program has set on a tensor, by name; what is changed in it is changed on the tensor."""
     state: dict[str, Any] = state_of(tensor)
-    if RARE.isdisjoint(state) and type(tensor).__setattr__ is object.__setattr__:
+    if RARE.isdisjoint(state) and not has_names_of_its_own(type(tensor)):
         return state
     return _Shown(state, type(tensor))
 
@@ -79,7 +79,7 @@ class _Shown(dict[str, Any]):
         for name, value in dict(*others, **named).items():
             self[name] = value
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self.update(other)
         return self
 
@@ -169,7 +169,7 @@ def give_names(cls: Any) -> None:
     for name in FREE.intersection(vars(cls)):
         _take(cls, name)
     given = vars(cls).get("__setattr__")
-    if given is None and cls.__setattr__ is not object.__setattr__:
+    if given is None and has_names_of_its_own(cls):
         return  # a class it derives from looks already
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
@@ -188,6 +188,11 @@ def give_names(cls: Any) -> None:
             given(self, name, value)
 
     cls.__setattr__ = __setattr__
+
+
+def has_names_of_its_own(cls: Any) -> bool:
+    """Whether a class of tensors is a program's: it looks at what is set."""
+    return cls.__setattr__ is not object.__setattr__
 
 
 def _is_taken(cls: type, name: str) -> bool:

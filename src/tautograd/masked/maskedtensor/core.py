@@ -92,7 +92,8 @@ class MaskedTensor(Tensor):
     def get_data(self) -> Tensor:
         """The data, masked or not; gradients flow through it."""
         with DisableTorchFunctionSubclass():
-            return plain(self)
+            data: Tensor = plain(self)
+        return data
 
     def get_mask(self) -> Tensor:
         """The mask."""
