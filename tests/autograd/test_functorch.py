@@ -89,3 +89,50 @@ def test_refusals(torch, call):
 def test_it_says_what_to_use(torch):
     with pytest.warns(FutureWarning, match=r"`functorch.vmap` is deprecated.*`torch.vmap` instead"):
         return functorch(torch).vmap(torch.sin)(torch.ones(2))
+
+
+@same
+def test_batch_norms_without_statistics_under_vmap(torch):
+    """What a loop over samples with a batch of one each gives, without writing into the module."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)
+    )
+    found = torch.func.replace_all_batch_norm_modules_(net)
+    state = dict(net.named_parameters())
+    x = torch.linspace(-1, 1, 24).view(4, 2, 3)
+    out = torch.func.vmap(lambda one: torch.func.functional_call(net, state, (one,)))(x)
+    kept = [module.track_running_stats for module in net[1:]]
+    return [found is net, kept, [b for b, _ in net.named_buffers()], out.detach()]
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@same
+def test_functionalize_keeps_what_is_computed(torch, remove):
+    def f(x):
+        y = x.clone()
+        y.add_(1).mul_(2)
+        y[0].zero_()
+        return y.view(-1)
+
+    x = torch.arange(6.0).view(2, 3)
+    made = torch.func.functionalize(f, remove=remove)
+    with pytest.raises(RuntimeError, match="received invalid argument for remove=x"):
+        torch.func.functionalize(f, remove="x")(x)
+    return [made(x), torch.func.vmap(made)(x), torch.func.jacrev(made)(x), made.__name__]
+
+
+@same
+def test_names_that_have_moved(torch):
+    import sys
+
+    name = "functorch.experimental"
+    experimental = importlib.import_module(
+        name if torch.__name__ == "torch" else f"tautograd._{name}"
+    )
+    assert "functorch" in sys.modules or torch.__name__ == "tautograd"
+    return [
+        experimental.replace_all_batch_norm_modules_ is torch.func.replace_all_batch_norm_modules_,
+        experimental.jvp.__name__, experimental.functionalize.__name__,
+    ]  # fmt: skip

@@ -32,7 +32,11 @@ from .twin_module import twin_of
 _FOREIGN, _OWN = "torch", "tautograd"
 _STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
 # Modules of other packages that are made of PyTorch, and those that do the same here.
-_OF_OTHERS = {"safetensors.torch": "tautograd.safetensors", "functorch": "tautograd._functorch"}
+_OF_OTHERS = {
+    "safetensors.torch": "tautograd.safetensors",
+    "functorch": "tautograd._functorch",
+    "functorch.experimental": "tautograd._functorch.experimental",
+}
 # Functions of `torch` that PyTorch has from another file, and names by it.
 _OF_FUNCTIONAL = (
     *("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "cdist"),
