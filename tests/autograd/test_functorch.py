@@ -136,3 +136,23 @@ def test_names_that_have_moved(torch):
         experimental.replace_all_batch_norm_modules_ is torch.func.replace_all_batch_norm_modules_,
         experimental.jvp.__name__, experimental.functionalize.__name__,
     ]  # fmt: skip
+
+
+@same
+def test_questions_about_batches(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    inside = []
+
+    def f(x):
+        inside.append(core._functorch.is_batchedtensor(x))
+        return x * 2
+
+    before = core._functorch._is_vmap_fallback_enabled()
+    core._functorch._set_vmap_fallback_enabled(False)
+    try:
+        out = torch.func.vmap(f)(torch.ones(3))
+        kept = core._functorch._is_vmap_fallback_enabled()
+    finally:
+        core._functorch._set_vmap_fallback_enabled(before)
+    questions = core.has_lapack, core.has_spectral, core._functorch.is_batchedtensor(out)
+    return [out, inside, before, kept, *questions]
