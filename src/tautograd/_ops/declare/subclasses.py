@@ -303,16 +303,15 @@ _UNASKED = frozenset(
 MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
-_started = False
+_started: list[bool] = []  # with something in it, once public calls look for classes and modes
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 
 def start() -> None:
     """Let public calls look for classes to ask from now on: there is one."""
-    global _started
     if _started:
         return
-    _started = True
+    _started.append(True)
     EVER_USED.append(
         True
     )  # what passes public functions by takes the general way, as under autocast
