@@ -156,3 +156,29 @@ def test_questions_about_batches(torch):
         core._functorch._set_vmap_fallback_enabled(before)
     questions = core.has_lapack, core.has_spectral, core._functorch.is_batchedtensor(out)
     return [out, inside, before, kept, *questions]
+
+
+KEEPING = [
+    "sum",
+    "mean",
+    "amax",
+    "prod",
+    "all",
+    "any",
+    "nansum",
+    "nanmean",
+    "norm",
+    "logsumexp",
+    "aminmax",
+    "argmax",
+    "median",
+]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@same
+def test_examples_without_dimensions_keep_none(torch, name):
+    """A reduction of a scalar with `keepdim` is a scalar, in a batch of them too, and so are its gradients."""
+    x = torch.tensor([1.0, 2.0, -3.0])
+    found = torch.func.vmap(lambda a: getattr(torch, name)(a, dim=0, keepdim=True))(x)
+    return [list(found) if isinstance(found, tuple) else found]
