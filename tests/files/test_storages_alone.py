@@ -35,6 +35,8 @@ def test_a_storage_is_read_as_it_was(torch: Any) -> list[Any]:
 def test_tensors_share_it(torch: Any) -> list[Any]:
     x = torch.arange(4.0)
     found = _through_a_file(torch, {"x": x, "s": (x.storage(), [x[2:].storage()])})
+    assert found["s"][0]._cdata == found["s"][1][0]._cdata == found["x"].storage()._cdata
+    assert found["s"][0]._cdata != x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata
     found["s"][0][0] = 9.0
     found["s"][1][0][1] = 8.0
     return [found["x"].tolist()]
@@ -117,6 +119,17 @@ def test_files_go_both_ways(writing: str, reading: str) -> None:
     found = here.load(file)
     assert [type(found[1]["a"]).__name__, found[1]["a"].tolist()] == ["TypedStorage", x.tolist()]
     assert found[1].of_it.tolist() == x.tolist()
+
+
+@same
+def test_a_class_that_is_not_allowed_is_named(torch: Any) -> bool:
+    file = io.BytesIO()
+    torch.save(torch.nn.ReLU(), file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed") as error:
+        torch.load(file, weights_only=True)
+    words = "GLOBAL torch.nn.modules.activation.ReLU was not an allowed global by default"
+    return words in str(error.value)
 
 
 def test_a_tensors_attributes_hold_no_storage() -> None:

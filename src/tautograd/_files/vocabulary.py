@@ -108,6 +108,7 @@ class TorchVocabulary:
         raise UnsafeFile(
             f"Weights only load failed: the file names {full}, which is neither a "
             "tensor nor plain data, and to rebuild it code would have to run. Nothing was run. "
+            f"(GLOBAL {full} was not an allowed global by default.) "
             "Load the file where it was written, and save what it holds as a state_dict."
         )
 
