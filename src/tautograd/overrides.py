@@ -16,12 +16,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TorchFunctionMode:
-    """While it is entered, every operation on tensors is handed to `__torch_function__`.
+    """While it is entered, every public call of this thread is handed to `__torch_function__`.
 
     A subclass says what is done instead; `return func(*args, **(kwargs or {}))` does what would have
-    been done. Modes nest: the innermost is asked first, and while it answers it is not active, so
-    that what it calls goes to the next one out. `func.__name__` is the operation's name in PyTorch;
-    its arguments are those of the operation itself, after what the public function made of them.
+    been done. `func` is the function itself (`func is torch.add`), a method of `Tensor` or the `__get__`
+    of one of its attributes. Modes nest: the innermost is asked first, and while it answers it is not
+    active, so that what it calls goes to the next one out.
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        function_modes.enter(self)
+        _push_mode(self)
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        function_modes.leave()
+        _pop_mode()
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -59,29 +59,58 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def _push_mode(mode: TorchFunctionMode) -> None:
     """Make a mode the innermost one of this thread, as entering it does."""
-    function_modes.enter(mode)
+    subclasses.enter(mode)
 
 
 def _pop_mode() -> TorchFunctionMode:
     """Take this thread's innermost mode away, and give it."""
-    innermost: TorchFunctionMode = modes.function_modes[-1]
-    function_modes.leave()
+    innermost: TorchFunctionMode = subclasses.leave()
     return innermost
-
-
-def _release_mode(mode: TorchFunctionMode) -> None:
-    """A mode that another thread entered is not asked any more."""
-    function_modes.release(mode)
 
 
 def _get_current_function_mode() -> Any:
     """The innermost mode of this thread, or None."""
-    return modes.function_modes[-1] if modes.function_modes else None
+    return subclasses.entered()[-1] if subclasses.entered() else None
 
 
 def _get_current_function_mode_stack() -> list[Any]:
     """The modes that are entered in this thread, the outermost first."""
-    return list(modes.function_modes or ())
+    return list(subclasses.entered())
+
+
+class _OfOperations:
+    """The same for modes that are shown operations, after what public functions made of their arguments.
+
+    `func.__name__` is the operation's name in PyTorch. No public function looks for them: what is not watched is
+    not slowed down.
+    """
+
+    class TorchFunctionMode(TorchFunctionMode):
+        def __enter__(self) -> Any:
+            function_modes.enter(self)
+            return self
+
+        def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+            function_modes.leave()
+
+    @staticmethod
+    def _push_mode(mode: Any) -> None:
+        function_modes.enter(mode)
+
+    @staticmethod
+    def _pop_mode() -> Any:
+        innermost = modes.function_modes[-1]
+        function_modes.leave()
+        return innermost
+
+    @staticmethod
+    def _get_current_function_mode_stack() -> list[Any]:
+        return list(modes.function_modes or ())
+
+    @staticmethod
+    def _release_mode(mode: Any) -> None:
+        """A mode that another thread entered is not asked any more."""
+        function_modes.release(mode)
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -98,7 +127,9 @@ def _asked(relevant_args: Iterable[Any]) -> list[Any]:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a call with these arguments is for a mode or for one of their classes to answer."""
-    return bool(modes.function_modes) or bool(_asked(relevant_args))
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
+    return bool(subclasses.entered()) or bool(_asked(relevant_args))
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -118,9 +149,9 @@ def handle_torch_function(
 
     For functions that others write: `if has_torch_function((x,)): return handle_torch_function(f, (x,), x)`.
     """
-    if modes.function_modes:
-        return function_modes.shown(public_api, args, kwargs)
     name = getattr(public_api, "__name__", str(public_api))
+    if subclasses.entered():
+        return subclasses.shown_to_mode(public_api, name, args, kwargs)
     return subclasses.ask(public_api, name, _asked(relevant_args), args, kwargs)
 
 

@@ -8,22 +8,28 @@ in a file, unless the caller says `may_run_code=True`.
 from __future__ import annotations
 
 import os
+import sys
+from enum import Enum
 from typing import IO, Any
 
 from ._arrays.devices import as_device, cuda_backend, device
+from ._files import storages
 from ._files.atomic import is_path, replacing
 from ._files.reading import UnsafeFile, read
 from ._files.regular import open_regular
 from ._files.writing import write
 
 __all__ = [
+    "LoadEndianness",
     "UnsafeFile",
     "add_safe_globals",
     "clear_safe_globals",
+    "get_default_load_endianness",
     "get_safe_globals",
     "load",
     "safe_globals",
     "save",
+    "set_default_load_endianness",
 ]
 
 
@@ -61,6 +67,31 @@ class safe_globals:  # noqa: N801 - PyTorch's name
     def __exit__(self, *exc: object) -> None:
         clear_safe_globals()
         add_safe_globals(self._before)
+
+
+class LoadEndianness(Enum):
+    """The byte order of a file that does not say its own."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order that files are taken to have which do not say it; None is little."""
+    return _endianness[-1]
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Say which byte order files have that do not say it themselves: those of before PyTorch 2.1."""
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _endianness[:] = [endianness]
+    native = sys.byteorder == "big" and endianness is LoadEndianness.NATIVE
+    storages.assumed_order = b"big" if native or endianness is LoadEndianness.BIG else b"little"
+
+
+_endianness: list[LoadEndianness | None] = [None]
 
 
 def save(

@@ -89,3 +89,96 @@ def test_refusals(torch, call):
 def test_it_says_what_to_use(torch):
     with pytest.warns(FutureWarning, match=r"`functorch.vmap` is deprecated.*`torch.vmap` instead"):
         return functorch(torch).vmap(torch.sin)(torch.ones(2))
+
+
+@same
+def test_batch_norms_without_statistics_under_vmap(torch):
+    """What a loop over samples with a batch of one each gives, without writing into the module."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)
+    )
+    found = torch.func.replace_all_batch_norm_modules_(net)
+    state = dict(net.named_parameters())
+    x = torch.linspace(-1, 1, 24).view(4, 2, 3)
+    out = torch.func.vmap(lambda one: torch.func.functional_call(net, state, (one,)))(x)
+    kept = [module.track_running_stats for module in net[1:]]
+    return [found is net, kept, [b for b, _ in net.named_buffers()], out.detach()]
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@same
+def test_functionalize_keeps_what_is_computed(torch, remove):
+    def f(x):
+        y = x.clone()
+        y.add_(1).mul_(2)
+        y[0].zero_()
+        return y.view(-1)
+
+    x = torch.arange(6.0).view(2, 3)
+    made = torch.func.functionalize(f, remove=remove)
+    with pytest.raises(RuntimeError, match="received invalid argument for remove=x"):
+        torch.func.functionalize(f, remove="x")(x)
+    return [made(x), torch.func.vmap(made)(x), torch.func.jacrev(made)(x), made.__name__]
+
+
+@same
+def test_names_that_have_moved(torch):
+    import sys
+
+    name = "functorch.experimental"
+    experimental = importlib.import_module(
+        name if torch.__name__ == "torch" else f"tautograd._{name}"
+    )
+    assert "functorch" in sys.modules or torch.__name__ == "tautograd"
+    return [
+        experimental.replace_all_batch_norm_modules_ is torch.func.replace_all_batch_norm_modules_,
+        experimental.jvp.__name__, experimental.functionalize.__name__,
+    ]  # fmt: skip
+
+
+@same
+def test_questions_about_batches(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    inside = []
+
+    def f(x):
+        inside.append(core._functorch.is_batchedtensor(x))
+        return x * 2
+
+    before = core._functorch._is_vmap_fallback_enabled()
+    core._functorch._set_vmap_fallback_enabled(False)
+    try:
+        out = torch.func.vmap(f)(torch.ones(3))
+        kept = core._functorch._is_vmap_fallback_enabled()
+    finally:
+        core._functorch._set_vmap_fallback_enabled(before)
+    questions = core.has_lapack, core.has_spectral, core._functorch.is_batchedtensor(out)
+    return [out, inside, before, kept, *questions]
+
+
+KEEPING = [
+    "sum",
+    "mean",
+    "amax",
+    "prod",
+    "all",
+    "any",
+    "nansum",
+    "nanmean",
+    "norm",
+    "logsumexp",
+    "aminmax",
+    "argmax",
+    "median",
+]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@same
+def test_examples_without_dimensions_keep_none(torch, name):
+    """A reduction of a scalar with `keepdim` is a scalar, in a batch of them too, and so are its gradients."""
+    x = torch.tensor([1.0, 2.0, -3.0])
+    found = torch.func.vmap(lambda a: getattr(torch, name)(a, dim=0, keepdim=True))(x)
+    return [list(found) if isinstance(found, tuple) else found]

@@ -1,4 +1,4 @@
-"""A mode sees the same operations on both engines, and can replace them."""
+"""A mode sees the same calls on both engines, and can replace them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ from tests.both import ENGINES, same
 
 # What a mode is shown that is no operation: questions, and new tensors.
 _QUESTIONS = frozenset(("__get__", "dim", "size", "numel", "__len__", "_set_grad_enabled", "empty"))
-# PyTorch shows the public function, tautograd the operation it comes to.
-_OPERATION = {
-    "__rsub__": "rsub",
-    "__rpow__": "pow",
-    "__getitem__": "select",
-    "__eq__": "eq",
-    "reshape": "view",
-}
 
 
 def mode_of(torch: Any, answer: Any) -> Any:
@@ -42,7 +34,7 @@ def names_of(torch: Any, run: Any) -> list[str]:
         name = func.__name__
         if name == "__get__" and func.__self__ is torch.Tensor.data:
             name = "data"
-        names.append(_OPERATION.get(name, name))
+        names.append(name)
         return func(*args, **kwargs)
 
     with mode_of(torch, answer):
@@ -185,11 +177,12 @@ def test_another_thread_is_not_watched(torch):
 
 
 def test_nothing_is_left_on_the_class():
-    """The wrappers of `Tensor` go with the last mode."""
+    """The wrappers of `Tensor`, by which operations are watched, go with the last mode of that kind."""
     import tautograd
+    from tautograd._stand_ins.function_mode import FunctionMode
 
     before = dict(vars(tautograd.Tensor))
-    with mode_of(tautograd, lambda func, args, kwargs: func(*args, **kwargs)):
+    with FunctionMode(tautograd, lambda func, args, kwargs: func(*args, **kwargs)):
         assert vars(tautograd.Tensor)["item"] is not before["item"]
     assert dict(vars(tautograd.Tensor)) == before
 
@@ -206,3 +199,100 @@ def test_names_that_programs_ask(engine):
         assert torch.ones(2).sum().item() == 2
     with pytest.raises(NotImplementedError), overrides.TorchFunctionMode():
         torch.ones(1).sin()
+
+
+CALLS = {
+    "torch": "add cat exp zeros ones arange tensor rand where full_like stack sum mean allclose as_tensor eye",
+    "torch.Tensor": "add mul sum view clone to float t __getitem__ __setitem__ __rsub__ item neg add_ numel",
+    "torch.nn.functional": "relu linear softmax cross_entropy dropout mse_loss layer_norm gelu",
+    "torch.linalg": "det norm",
+}
+TEXTS = """
+torch.add(x, x)
+x + x
+2 - x
+x * 2
+-x
+torch.cat([x, x])
+torch.exp(x)
+torch.zeros(2)
+torch.ones(2, dtype=torch.float64)
+torch.arange(3)
+torch.tensor([1.0])
+torch.as_tensor([1.0])
+torch.eye(2)
+torch.rand(2)
+torch.full_like(x, 2)
+torch.stack([x, x])
+torch.sum(x, dim=0)
+torch.mean(x)
+torch.allclose(x, x)
+x[0]
+x.view(-1)
+x.clone()
+x.to(torch.float64)
+x.sum().item()
+x.add_(1)
+x.__setitem__(0, 1.0)
+torch.linalg.det(y)
+torch.linalg.norm(x)
+torch.nn.functional.relu(x)
+torch.nn.functional.softmax(y, dim=0)
+torch.nn.functional.cross_entropy(y, torch.tensor([0, 1]))
+torch.nn.functional.dropout(x)
+torch.nn.functional.mse_loss(x, x)
+torch.nn.Linear(2, 2)(y)
+torch.nn.LayerNorm(2)(y)
+torch.nn.GELU()(y)
+torch.autograd.grad((y * y).sum(), y)
+""".strip().splitlines()
+
+
+def _known(torch: Any) -> dict[Any, str]:
+    return {
+        getattr(eval(place, {"torch": torch}), name): f"{place}.{name}"
+        for place, names in CALLS.items()
+        for name in names.split()
+    } | {torch.autograd.grad: "torch.autograd.grad"}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_mode_is_given_the_function_itself(text):
+    """`func is torch.add`, by identity."""
+    found = []
+    for engine in ENGINES:
+        torch = importlib.import_module(engine)
+        known, seen = _known(torch), []
+
+        def answer(func, args, kwargs, known=known, seen=seen):
+            if func in known:
+                seen.append(known[func])
+            return func(*args, **kwargs)
+
+        torch.manual_seed(0)
+        setting = {"torch": torch, "x": torch.ones(2), "y": torch.ones(2, 2, requires_grad=True)}
+        run = compile(text, "a program", "eval")
+        if "nn." in text and "functional" not in text:  # what making a module takes differs
+            made, _, rest = text.rpartition("(y)")
+            setting["made"] = eval(made, setting)
+            run = compile("made(y)" + rest, "a program", "eval")
+        with mode_of(torch, answer):
+            eval(run, setting)
+        found.append(seen)
+    assert found[1] == found[0] != []
+
+
+@same
+def test_a_mode_that_makes_tensors_of_its_own(torch):
+    """As those do that place what is made on another device."""
+
+    class Doubles(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if func in (torch.zeros, torch.empty, torch.tensor, torch.randn):
+                kwargs.setdefault("dtype", torch.float64)
+            return func(*args, **kwargs)
+
+    with Doubles():
+        made = [torch.zeros(2), torch.tensor([1]), torch.nn.Linear(1, 1).weight.detach() * 0]
+    return [*made, torch.zeros(1)]

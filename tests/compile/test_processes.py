@@ -137,7 +137,7 @@ def slow():
     return names()
 function_modes._wrappers._names = slow
 def other():
-    with TorchFunctionMode(): pass
+    with _OfOperations.TorchFunctionMode(): pass
 """,
     "importing": """
 class Slow:
@@ -158,7 +158,7 @@ def test_a_fork_while_another_thread_holds_a_lock(what: str) -> None:
     """A generator's, that of modes, or of a module that is imported to compile: the child would wait for ever."""
     body = (
         "import os, signal, sys, threading, time\nimport tautograd as torch\n"
-        "from tautograd.overrides import TorchFunctionMode\nbegun = threading.Event()\n"
+        "from tautograd.overrides import TorchFunctionMode, _OfOperations\nbegun = threading.Event()\n"
         + HELD[what]
         + "thread = threading.Thread(target=other)\nthread.start()\nbegun.wait()\n"
         "child = os.fork()\n"
@@ -166,7 +166,7 @@ def test_a_fork_while_another_thread_holds_a_lock(what: str) -> None:
         "    signal.alarm(20)\n"
         "    torch.manual_seed(3)\n"
         "    torch.rand(4)\n"
-        "    with TorchFunctionMode(): pass\n"
+        "    with TorchFunctionMode(), _OfOperations.TorchFunctionMode(): pass\n"
         "    step = torch.compile(lambda x: x.tanh().sum())\n"
         "    os._exit({round(step(torch.ones(8)).item(), 4) for _ in range(4)} != {6.0928})\n"
         "status = os.waitpid(child, 0)[1]\nthread.join()\nsys.exit(status != 0)\n"

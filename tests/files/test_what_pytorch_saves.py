@@ -221,7 +221,6 @@ def lacking() -> dict[str, Any]:
         return {
             "dtype": torch.bits8,
             "quantized": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
-            "storage": torch.ones(2).untyped_storage(),
             "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
         }
 

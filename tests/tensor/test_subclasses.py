@@ -379,3 +379,62 @@ def test_a_view_that_was_made_a_leaf_is_not_written_to(torch: Any) -> None:
     ):
         with pytest.raises(RuntimeError, match="view of a leaf Variable that requires grad"):
             leaf.add_(1)
+
+
+@same
+def test_gradients_and_results_of_functions_are_of_the_class(torch: Any) -> list[Any]:
+    class Kind(torch.Tensor):  # type: ignore[name-defined, misc]
+        pass
+
+    class Twice(torch.autograd.Function):  # type: ignore[name-defined, misc]
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a * 2, b * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            (a,) = ctx.saved_tensors
+            seen.extend((type(g).__name__, type(a).__name__))
+            return g * 2, h * 3
+
+    seen: list[str] = []
+    s = torch.ones(2).as_subclass(Kind).requires_grad_()
+    x = torch.ones(2, requires_grad=True)
+    results = Twice.apply(s, x)
+    (results[0] + results[1]).sum().backward()
+    grads = torch.autograd.grad((s * s * x).sum(), [s, x])
+    return [_kinds(results), _kinds(grads), seen, s.grad, x.grad, type(s.grad).__name__]
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD", "RMSprop", "Adagrad", "Rprop", "ASGD", "NAdam"])
+def test_states_of_optimizers_are_of_the_class(name: str) -> None:
+    found = []
+    for torch in (reference, tautograd):
+        kind = type("Kind", (torch.Tensor,), {})
+        p = torch.nn.Parameter(torch.tensor([1.0, 2.0]).as_subclass(kind))
+        options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+        optimizer = getattr(torch.optim, name)([p], lr=0.1, **options)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+        state = {key: type(value).__name__ for key, value in optimizer.state[p].items()}
+        found.append((type(p).__name__, state, [round(value, 5) for value in p.tolist()]))
+    assert found[1] == found[0]
+
+
+@same
+def test_a_module_asks_its_weights(torch: Any) -> list[Any]:
+    class Packed(torch.Tensor):  # type: ignore[name-defined, misc]
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func is torch.nn.functional.linear:
+                return "a product of its own"
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    layer = torch.nn.Linear(2, 2, bias=False)
+    layer.weight = torch.nn.Parameter(layer.weight.detach().as_subclass(Packed))
+    return [layer(torch.ones(1, 2))]

@@ -6,6 +6,7 @@ switches nothing is kept, a question is answered. Everything else is missing, an
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .._arrays.devices import device as device
@@ -23,6 +24,8 @@ from .._tensor.tensor import Tensor
 from . import _nn as _nn
 
 _has_xpu = _has_mps = _has_mtia = False
+has_lapack = has_spectral = True  # by NumPy and SciPy
+has_mkl = has_openmp = False
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
 
@@ -90,6 +93,8 @@ _DISPATCH = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_functorch":
+        return importlib.import_module(f"{__name__}._functorch")
     if name in _DISPATCH:
         from . import dispatch_keys
 

@@ -32,7 +32,17 @@ from .twin_module import twin_of
 _FOREIGN, _OWN = "torch", "tautograd"
 _STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
 # Modules of other packages that are made of PyTorch, and those that do the same here.
-_OF_OTHERS = {"safetensors.torch": "tautograd.safetensors", "functorch": "tautograd._functorch"}
+_OF_OTHERS = {
+    "safetensors.torch": "tautograd.safetensors",
+    "functorch": "tautograd._functorch",
+    "functorch.experimental": "tautograd._functorch.experimental",
+}
+# Functions of `torch` that PyTorch has from another file, and names by it.
+_OF_FUNCTIONAL = (
+    *("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "cdist"),
+    *("broadcast_tensors", "cartesian_prod", "chain_matmul", "einsum", "lu", "meshgrid"),
+    *("norm", "split", "stft", "tensordot", "unique", "unique_consecutive", "unravel_index"),
+)
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
 _alias_of: dict[str, str] = {}
@@ -143,8 +153,19 @@ def _torch() -> ModuleType:
     twin = twin_of(
         importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
     )
+    _name_functions()
     twin.__dict__["torch"] = twin  # PyTorch's package has its own name inside it, and some use that
     return twin
+
+
+def _name_functions() -> None:
+    """Let public functions say that they are PyTorch's: programs read it, and pickles find them by it."""
+    public = sys.modules.get(f"{_OWN}._ops.declare.public")
+    if public is None:
+        return
+    public.FUNCTIONS.elsewhere = dict.fromkeys(_OF_FUNCTIONAL, f"{_FOREIGN}.functional")
+    for name in ("FUNCTIONS", "LINALG", "NN_FUNCTIONAL", "SPECIAL"):
+        getattr(public, name).name_after(_FOREIGN)
 
 
 def _version() -> ModuleType:

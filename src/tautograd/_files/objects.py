@@ -22,10 +22,12 @@ from typing import Any
 from .._arrays.devices import device
 from .._arrays.dtypes import dtype
 from .._arrays.formats import layout
+from .._tensor.attributes import has_names_of_its_own
+from .._tensor.creation import subclass_of
 from .._tensor.tensor import Size, Tensor
 from .refusals import UnsafeFile
 from .vocabulary import TorchVocabulary
-from .writing import Name, Pickler, Writer
+from .writing import Name, Pickler, Writer, is_storage
 
 _OWN, _FOREIGN = "tautograd", "torch"
 # What a dictionary in a file may make of a key that is not there, and the base of old classes.
@@ -45,13 +47,15 @@ class ObjectPickler(Pickler):
         self._writer = writer
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-        if isinstance(obj, (Tensor, Size, dtype, device, layout)):
+        if isinstance(obj, (Tensor, Size, dtype, device, layout)) and not _writes_itself(obj):
             known = self.memo.get(id(obj))
             if known is not None:
                 self.write(self.get(known[0]))
                 return
             super().save(self._writer.plain(obj), save_persistent_id)
             self.memoize(obj)
+        elif is_storage(obj):  # by a reference, each time
+            super().save(self._writer.plain(obj), save_persistent_id)
         else:
             super().save(obj, save_persistent_id)
 
@@ -68,6 +72,14 @@ class ObjectPickler(Pickler):
         FunctionType: save_global,
         BuiltinFunctionType: save_global,
     }
+
+
+def _writes_itself(obj: Any) -> bool:
+    """Whether this is a tensor whose class says how it is pickled."""
+    from ..nn.parameter import Parameter
+
+    ours = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
+    return isinstance(obj, Tensor) and type(obj).__reduce_ex__ not in ours
 
 
 def _public_name(obj: Any, module: str, name: str) -> tuple[str, str]:
@@ -124,6 +136,16 @@ class ObjectVocabulary(TorchVocabulary):
             return function(*args)
         return super().call(function, args)
 
+    def allows(self, kind: type) -> bool:
+        return issubclass(kind, Tensor) and _may_be_made(kind, self.open_to_modules)
+
+    def of_class(self, tensor: Tensor, kind: type, state: Any) -> Any:
+        self.made_objects = True
+        self.allowance.take(1024)
+        made = subclass_of(kind, tensor)
+        self.build(made, state)
+        return made
+
     def _made(self, cls: type, args: Any) -> Any:
         """An instance whose class is not asked, unless the program has allowed that class by name."""
         if any(cls is allowed for allowed in SAFE):
@@ -143,18 +165,24 @@ class ObjectVocabulary(TorchVocabulary):
         if not any(cls is allowed for allowed in SAFE):
             for part in parts:
                 _check_attributes(cls, part)
-        # The class's own method: an attribute of that name would be whatever the file says.
-        restore = getattr(cls, "__setstate__", None)
-        if restore is not None:
-            try:
-                restore(target, state)
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
-                raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
-            return
-        attributes, slots = state if isinstance(state, tuple) else (state, None)
-        vars(target).update(attributes or {})
-        for key, value in (slots or {}).items():
-            setattr(target, key, value)
+        _restore(target, state)
+
+
+def _restore(target: Any, state: Any) -> None:
+    """Give an object its state, as its class does it or by the names of attributes."""
+    cls = type(target)
+    # The class's own method: an attribute of that name would be whatever the file says.
+    restore = getattr(cls, "__setstate__", None)
+    if restore is not None and restore is not getattr(Tensor, "__setstate__", None):
+        try:
+            restore(target, state)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
+        return
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    vars(target).update(attributes or {})
+    for key, value in (slots or {}).items():
+        setattr(target, key, value)
 
 
 def _check_attributes(cls: type, state: Any) -> None:
@@ -241,6 +269,8 @@ def _may_be_made(cls: type, open_to_modules: bool) -> bool:
     from ..optim.lr_scheduler import LRScheduler
     from ..optim.optimizer import Optimizer
 
+    if issubclass(cls, Tensor) and has_names_of_its_own(cls):
+        return True  # a subclass that the program has written
     return issubclass(cls, (Module, Optimizer, LRScheduler)) or _is_forward_hook(cls)
 
 
@@ -253,6 +283,33 @@ def _is_forward_hook(cls: type) -> bool:
     )
 
 
+class _Rebuilding:
+    """A function of PyTorch's that puts a tensor together, as Python's unpickler calls it."""
+
+    def __init__(self, vocabulary: TorchVocabulary, named: Any) -> None:
+        self.vocabulary, self.named = vocabulary, named
+
+    def __call__(self, *args: Any) -> Any:
+        return self.vocabulary.call(self.named, args)
+
+
+class TrustedVocabulary(ObjectVocabulary):
+    """The names of a file whose code the caller has asked to run: any class of tensors may be one."""
+
+    open_to_modules = True
+
+    def find(self, module: str, name: str) -> Any:
+        return TorchVocabulary.find(self, module, name)
+
+    def allows(self, kind: type) -> bool:
+        return issubclass(kind, Tensor)
+
+    def of_class(self, tensor: Tensor, kind: type, state: Any) -> Any:
+        made = subclass_of(kind, tensor)
+        _restore(made, state)
+        return made
+
+
 class TrustingUnpickler(pickle.Unpickler):
     """Python's own unpickler, for a file whose code the caller has asked to run."""
 
@@ -260,7 +317,7 @@ class TrustingUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in REBUILDING:
-            return lambda *args: self.vocabulary.call(self.vocabulary.find(module, name), args)
+            return _Rebuilding(self.vocabulary, self.vocabulary.find(module, name))
         if module.partition(".")[0] == _FOREIGN:
             try:
                 found = self.vocabulary.find(module, name)
@@ -279,4 +336,9 @@ REBUILDING = frozenset(
         *("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
         "_rebuild_parameter_with_state",
     )
-) | {("torch", "device"), ("torch.serialization", "_get_layout"), ("torch", "Size")}
+) | {
+    ("torch._tensor", "_rebuild_from_type_v2"),
+    ("torch", "device"),
+    ("torch.serialization", "_get_layout"),
+    ("torch", "Size"),
+}

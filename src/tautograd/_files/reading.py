@@ -19,6 +19,7 @@ import struct
 import sys
 import zipfile
 import zlib
+from collections import OrderedDict
 from typing import IO, Any
 
 from .._arrays.devices import device
@@ -27,7 +28,7 @@ from .archive import Archive
 from .pickle_machine import PickleMachine
 from .refusals import DamagedFile, UnsafeFile, shown
 from .results import ResultCheck
-from .storages import Storages
+from .storages import Storage, Storages
 from .vocabulary import IDENTIFIED, LEAVES, TorchVocabulary
 
 __all__ = ["UnsafeFile", "read"]
@@ -103,13 +104,37 @@ def _read(archive: Archive, where: device | None, objects: bool, trusted: bool) 
     allowance = Allowance(stored, (*IDENTIFIED, Parameter))
     storages = Storages(archive, prefix, allowance)
     if trusted:
-        return _read_trusting(pickled.tobytes(), TorchVocabulary(storages, allowance, where))
+        return _read_trusting(pickled.tobytes(), storages, allowance, where)
     vocabulary = _vocabulary(storages, allowance, where, objects)
     found = PickleMachine(pickled.tobytes(), vocabulary, allowance).run()
-    if getattr(vocabulary, "made_objects", False):
-        return found
-    check = ResultCheck(LEAVES | {Parameter}, vocabulary.attributed, allowance)
-    check.check(found, pickled.size)
+    # Attributes of tensors, which the check looks at then, hold none.
+    alone = {Storage} if vocabulary.references and not vocabulary.attributed else set()
+    if not getattr(vocabulary, "made_objects", False):
+        check = ResultCheck(LEAVES | {Parameter} | alone, vocabulary.attributed, allowance)
+        check.check(found, pickled.size)
+    return _with_storages(found) if alone else found
+
+
+_DEEPEST = 100  # containers around a storage without a tensor
+
+
+def _with_storages(found: Any, known: dict[int, Any] | None = None, depth: int = 0) -> Any:
+    """What was read, with storages in place of what stood for those that are no tensor's."""
+    known = {} if known is None else known
+    if type(found) is Storage:
+        return known.setdefault(id(found), found.alone())
+    if type(found) not in (list, tuple, dict, OrderedDict) or id(found) in known:
+        return known.get(id(found), found)
+    if depth > _DEEPEST:
+        raise DamagedFile("a storage in the file lies in too many containers")
+    if type(found) is tuple:
+        parts = tuple([_with_storages(part, known, depth + 1) for part in found])
+        return known.setdefault(id(found), parts)
+    known[id(found)] = found
+    for key, part in list(enumerate(found) if type(found) is list else found.items()):
+        found[key] = _with_storages(part, known, depth + 1)
+    if type(found) is OrderedDict and vars(found):
+        vars(found).update(_with_storages(dict(vars(found)), known, depth + 1))
     return found
 
 
@@ -125,12 +150,12 @@ def _vocabulary(storages: Any, allowance: Any, where: device | None, objects: bo
     return vocabulary
 
 
-def _read_trusting(pickled: bytes, vocabulary: TorchVocabulary) -> Any:
-    from .objects import TrustingUnpickler
+def _read_trusting(pickled: bytes, storages: Any, allowance: Any, where: device | None) -> Any:
+    from .objects import TrustedVocabulary, TrustingUnpickler
 
     unpickler = TrustingUnpickler(io.BytesIO(pickled))
-    unpickler.vocabulary = vocabulary
-    return unpickler.load()
+    unpickler.vocabulary = TrustedVocabulary(storages, allowance, where)
+    return _with_storages(unpickler.load())
 
 
 # What the standard library, and a pickle that ends too soon, can end in.

@@ -29,6 +29,8 @@ STORAGE_DTYPES: dict[str, Any] = {
 }
 STORAGE_NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
 
+assumed_order = b"little"
+"""The byte order of files that do not say theirs, as those of before PyTorch 2.1."""
 _WIDEST = 16  # bytes of an element
 DIMENSIONS = 64  # as many as a NumPy array may have
 
@@ -50,6 +52,13 @@ class Storage:
             raise DamagedFile("a tensor in the file is of one dtype, and its storage of another")
         return Storage(self._storages, self._key, dtype, self._size // dtype.numpy.itemsize)
 
+    def alone(self) -> Any:
+        """The storage that a program gets where the file has one without a tensor."""
+        from .._tensor.storages import TypedStorage, UntypedStorage
+
+        memory = UntypedStorage.of(self.elements())
+        return TypedStorage(wrap_storage=memory, dtype=self._dtype, _internal=True)
+
     def elements(self, conjugated: bool = False, negated: bool = False) -> Any:
         """The elements, in memory of their own where a tensor is a view that changes their signs."""
         return self._storages.elements(self._key, self._dtype, conjugated, negated)[: self._size]
@@ -70,7 +79,7 @@ class Storages:
     def _byte_order(self) -> bytes:
         record = self._archive.find(self._prefix + "byteorder")
         if record is None:
-            return b"little"
+            return assumed_order
         order = bytes(self._archive.read(record, at_most=16)).strip()
         if order not in (b"little", b"big"):
             raise DamagedFile("its record 'byteorder' is neither 'little' nor 'big'")

@@ -36,7 +36,7 @@ _REFERENCE = 600  # and a storage that is looked at as so many elements of a dty
 _LACKING = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
-    "torch.storage.": "a storage without a tensor",
+    "torch.storage.": "a kind of storage",
     "torch.Q": "a quantized tensor",
     "torch.float": "a dtype",
     "torch.uint": "a dtype",
@@ -91,6 +91,7 @@ class TorchVocabulary:
         self.allowance = allowance
         self.where = where
         self.attributed = False
+        self.references = 0  # to storages, less those that are a tensor's
 
     def find(self, module: str, name: str) -> Any:
         """What a name stands for; an error for all that are not on the list."""
@@ -107,6 +108,7 @@ class TorchVocabulary:
         raise UnsafeFile(
             f"Weights only load failed: the file names {full}, which is neither a "
             "tensor nor plain data, and to rebuild it code would have to run. Nothing was run. "
+            f"(GLOBAL {full} was not an allowed global by default.) "
             "Load the file where it was written, and save what it holds as a state_dict."
         )
 
@@ -133,6 +135,7 @@ class TorchVocabulary:
         if not 0 <= size < 1 << 63:
             raise DamagedFile(f"storage {shown(key)} in the pickle has a size that none can have")
         self.allowance.take(_REFERENCE)
+        self.references += 1
         return self.storages.get(key, kind.dtype, size)
 
     def build(self, target: Any, state: Any) -> None:
@@ -175,6 +178,7 @@ class TorchVocabulary:
         if type(storage) is not Storage or type(requires_grad) is not bool:
             raise DamagedFile("a tensor in the file has no storage")
         _check_hooks(hooks)
+        self.references -= 1
         self.allowance.take(TENSOR + DIMENSION * (len(size) if type(size) is tuple else 0))
         elements = storage.elements(*_bits(rest[0] if rest else None))
         array = tensor_array(elements, offset, size, stride)
@@ -210,11 +214,23 @@ class TorchVocabulary:
         if len(args) != 4:
             raise DamagedFile("a tensor in the file is not described")
         function, kind, its_args, state = args
-        if type(function) is not Named or kind is not _CLASS_OF.get(function, self):
+        function = getattr(function, "named", function)
+        plain = _CLASS_OF.get(function) if type(function) is Named else None
+        if plain is None or not (kind is plain or (isinstance(kind, type) and self.allows(kind))):
             raise UnsafeFile("the file has a tensor of a class that is no plain tensor")
         made = self.call(function, its_args)
+        if kind is not plain:
+            return self.of_class(made, kind, state)
         self._give(made, state)
         return made
+
+    def allows(self, kind: type) -> bool:
+        """Whether a tensor may be of a class that the program has written."""
+        return False
+
+    def of_class(self, tensor: Tensor, kind: type, state: Any) -> Any:
+        """The same tensor, of such a class and with its state."""
+        raise NotImplementedError
 
     def _give(self, made: Any, state: Any) -> None:
         attributes = self._attributes(type(made), state)

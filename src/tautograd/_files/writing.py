@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import zipfile
 from collections import Counter, OrderedDict
 from typing import IO, Any
@@ -15,9 +16,10 @@ from typing import IO, Any
 import numpy as np
 
 from .._arrays.devices import CPU, device, moved
-from .._arrays.dtypes import dtype
+from .._arrays.dtypes import dtype, uint8
 from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
+from .._tensor.attributes import has_names_of_its_own
 from .._tensor.tensor import Size, Tensor
 from .storages import STORAGE_NAMES
 
@@ -80,9 +82,14 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
             self.memoize(obj)
         elif isinstance(obj, _Call):
+            known = self.memo.get(id(obj))
+            if known is not None:  # the same tensor once more
+                self.write(self.get(known[0]))
+                return
             self.save(obj.function)
             self.save(obj.args)
             self.write(pickle.REDUCE)
+            self.memoize(obj)
         else:
             super().save(obj, save_persistent_id)
 
@@ -93,6 +100,7 @@ class Writer:
     def __init__(self) -> None:
         self.storages: list[Any] = []  # arrays, in the order of their numbers
         self._numbers: dict[int, int] = {}
+        self._kinds: dict[int, Any] = {}  # of what dtype a storage was written
         self._done: dict[int, Any] = {}  # what was converted, so that shared objects stay shared
         self._kept: list[Any] = []
 
@@ -110,6 +118,8 @@ class Writer:
     def _converted(self, obj: Any, where: str) -> Any:
         if isinstance(obj, Tensor):
             return self._tensor(obj, where)
+        if is_storage(obj):
+            return self._storage(obj, where)
         if isinstance(obj, Size):
             return _Call(_name("torch", "Size"), (tuple(obj),))
         if isinstance(obj, dtype):
@@ -143,13 +153,16 @@ class Writer:
     def _tensor(self, tensor: Tensor, where: str) -> _Call:
         from ..nn.parameter import Parameter
 
+        kind = type(tensor)
+        if kind.__reduce_ex__ not in (Tensor.__reduce_ex__, Parameter.__reduce_ex__):
+            raise NotPlain(kind, where)  # it says itself how it is written
         if hasattr(tensor._data, "is_sparse_array"):
             return self._sparse(tensor, where)
         if tensor.is_meta:
             shape, steps = tuple(tensor._data.shape), strides_of(tensor._data)
-            kind = self.plain(tensor.dtype, where)
+            of = self.plain(tensor.dtype, where)
             maker = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
-            return _Call(maker, (kind, shape, steps, tensor.requires_grad))
+            return _Call(maker, (of, shape, steps, tensor.requires_grad))
         array = moved(tensor._data, CPU) if tensor.is_cuda else tensor._data
         if not isinstance(array, np.ndarray):
             raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")
@@ -158,19 +171,17 @@ class Writer:
         owner = storage_of(array)
         if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
             owner = array = np.ascontiguousarray(array)
-        number = self._numbers.get(id(owner))
-        if number is None:
-            number = self._numbers[id(owner)] = len(self.storages)
-            self.storages.append(owner)
         # PyTorch's later dtypes have no storage of their own; they lie in bytes.
         known = STORAGE_NAMES.get(tensor.dtype)
+        number = self._number(owner, tensor.dtype if known else uint8)
         if known is not None:
             storage = _Storage(
                 str(number), _name("torch", known), owner.nbytes // array.dtype.itemsize
             )
         else:
             storage = _Storage(str(number), _name("torch.storage", "UntypedStorage"), owner.nbytes)
-        parameter = isinstance(tensor, Parameter)
+        own = _is_programs(kind)  # a subclass of the program's, which has its name in the file
+        parameter = issubclass(kind, Parameter) or (isinstance(tensor, Parameter) and not own)
         offset, strides = storage_offset_of(array), strides_of(array)
         wants = tensor.requires_grad and not parameter
         place: tuple[Any, ...] = (
@@ -193,10 +204,37 @@ class Writer:
                     _name("torch._utils", "_rebuild_parameter_with_state"), (*args, attributes)
                 )
             return _Call(_name("torch._utils", "_rebuild_parameter"), args)
-        if attributes:
-            typed = (maker, _name("torch", "Tensor"), place, attributes)
+        if attributes or own:
+            name = _class_name(kind) if own else _name("torch", "Tensor")
+            typed = (maker, name, place, attributes)
             return _Call(_name("torch._tensor", "_rebuild_from_type_v2"), typed)
         return _Call(maker, place)
+
+    def _number(self, owner: Any, kind: Any) -> int:
+        """The number of some memory in the file; it is written once, as elements of one dtype."""
+        number = self._numbers.get(id(owner))
+        if number is None:
+            number = self._numbers[id(owner)] = len(self.storages)
+            self.storages.append(owner)
+        if owner.size and self._kinds.setdefault(number, kind) is not kind:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different types"
+            )
+        return number
+
+    def _storage(self, storage: Any, where: str) -> _Storage:
+        """A storage without a tensor: the memory alone."""
+        typed = hasattr(storage, "dtype")
+        kind = storage.dtype if typed else uint8
+        owner = (storage.untyped() if typed else storage)._array
+        if not isinstance(owner, np.ndarray):
+            raise TypeError(f"save(): the storage at {where} has no memory of its own to write")
+        name = STORAGE_NAMES.get(kind)
+        if name is None or not typed:
+            full, kind = _name("torch.storage", "UntypedStorage"), uint8
+        else:
+            full = _name("torch", name)
+        return _Storage(str(self._number(owner, kind)), full, owner.nbytes // kind.itemsize)
 
     def _attributes(self, tensor: Tensor, where: str) -> dict[str, Any]:
         """What the program has set on a tensor, as PyTorch writes it."""
@@ -214,6 +252,32 @@ class Writer:
             parts = (*parts, bool(tensor._data.coalesced))
         args = (self.plain(tensor.layout, where), self.plain(parts, where))
         return _Call(_name("torch._utils", "_rebuild_sparse_tensor"), args)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is the memory behind tensors; nobody has one unless its module is loaded."""
+    module = sys.modules.get(f"{__name__.partition('.')[0]}._tensor.storages")
+    return module is not None and isinstance(obj, (module.TypedStorage, module.UntypedStorage))
+
+
+def _is_programs(kind: type) -> bool:
+    """Whether a class of tensors is the program's own, and no parameter."""
+    from ..nn.parameter import Parameter
+
+    return has_names_of_its_own(kind) and not issubclass(kind, Parameter)
+
+
+def _class_name(kind: type) -> Name:
+    """A class by where it is found; an error, as `pickle` has it, if it is not there."""
+    found: Any = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not kind:
+        local = "local object " if "<locals>" in kind.__qualname__ else ""
+        raise pickle.PicklingError(
+            f"Can't pickle {local}{kind!r}: it's not found as {kind.__module__}.{kind.__qualname__}"
+        )
+    return _name(kind.__module__, kind.__qualname__)
 
 
 def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:

@@ -20,9 +20,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
      "for quantized tensors, which are not built yet", ""),
     ("torch.nested torch.jagged torch.Tensor.to_padded_tensor", "for nested tensors, which are not built yet",
      "torch.nn.utils.rnn.pad_sequence"),
-    (("torch.masked.MaskedTensor torch.masked.as_masked_tensor torch.masked.is_masked_tensor "
-     "torch.masked.masked_tensor torch.masked.maskedtensor"),
-     "for masked tensors, which are not built yet", "torch.masked.sum, torch.where"),
     (("torch.sparse_bsr_tensor torch.sparse_bsc_tensor torch.Tensor.to_sparse_bsr torch.Tensor.to_sparse_bsc "
      "torch.sparse.semi_structured torch.sparse.SparseSemiStructured* torch.sparse.to_sparse_semi_structured"),
      "for sparse tensors in blocks", "torch.sparse_csr_tensor"),

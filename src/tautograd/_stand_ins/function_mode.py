@@ -18,7 +18,9 @@ class FunctionMode:
     """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`."""
 
     def __init__(self, engine: Any, see: See) -> None:
-        self._overrides: Any = importlib.import_module(f"{engine.__name__}.overrides")
+        overrides = importlib.import_module(f"{engine.__name__}.overrides")
+        # An engine may have modes that are shown operations, and cost nothing where there are none.
+        self._overrides: Any = getattr(overrides, "_OfOperations", overrides)
         self._see: See | None = see
         self._thread = 0
 

@@ -17,13 +17,10 @@ from .._ops.declare.public import attach
 from .creation import subclass_of
 from .tensor import Tensor, make
 
-# What a tensor keeps in `__dict__` for the engine: no part of a copy.
-_ENGINES = frozenset(name for name in vars(Tensor) if name[0] == "_" or name == "is_leaf_edge")
-
 
 def own_attributes(tensor: Tensor) -> dict[str, Any]:
     """The attributes a user has set."""
-    return {name: value for name, value in vars(tensor).items() if name not in _ENGINES}
+    return dict(vars(tensor))
 
 
 def _with(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any]) -> Any:

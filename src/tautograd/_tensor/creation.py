@@ -21,6 +21,7 @@ from .arguments import (
     type_name,
     wanted_dtype,
 )
+from .attributes import state_of
 from .from_data import array_from, check_byte_order, check_strides
 from .tensor import Tensor, make
 
@@ -63,7 +64,7 @@ def tensor(
         _warn_arrays(value)
     made = finish(put(array_from(value, wanted_dtype("tensor", dtype)), device), requires_grad)
     if hasattr(value, "untyped"):
-        made.__dict__["_storage"] = (
+        state_of(made)["_storage"] = (
             value.untyped()
         )  # the object lives as long as its memory is used
     return made

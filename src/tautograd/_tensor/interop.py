@@ -12,6 +12,7 @@ from .._arrays.dtypes import dtype as Dtype
 from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.declare.public import FUNCTIONS, attach
+from .._ops.declare.subclasses import GENERAL
 from .arguments import require_strided
 from .creation import from_numpy
 from .storages import mapped_file
@@ -89,6 +90,7 @@ def from_file(
 FUNCTIONS["from_file"] = from_file
 
 _equal: Any = Tensor.__eq__
+GENERAL["__eq__"] = _equal
 
 
 def equal(self: Tensor, other: Any) -> Any:

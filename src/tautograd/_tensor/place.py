@@ -9,6 +9,7 @@ from .._arrays.strided import strides_of
 from .._ops.declare.elementwise_calls import require_tensor
 from .._ops.declare.guarding import explain, marked
 from .._ops.declare.public import FUNCTIONS, attach
+from .attributes import state_of
 from .tensor import Tensor
 
 _cls: Any = Tensor
@@ -75,7 +76,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     from .tensor import make
 
     out = make(backend.pinned(self._data))
-    out.__dict__["_pinned"] = True
+    state_of(out)["_pinned"] = True
     return out
 
 
@@ -114,7 +115,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
         if type(self._data) is np.ndarray:
             self._data = shared(self._data)
-        self.__dict__["_is_shared"] = True
+        state_of(self)["_is_shared"] = True
     return self
 
 
@@ -185,7 +186,7 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         )
     alias = apply(alias_op, (self,))
     found = subclass_of(cls, alias)
-    found.__dict__.update(alias.__dict__)  # its place among views, its tangents
+    state_of(found).update(state_of(alias))  # its place among views, its tangents
     return found
 
 

@@ -91,6 +91,11 @@ class UntypedStorage:
         return address(self._array) if self._array.size else 0
 
     @property
+    def _cdata(self) -> int:
+        """A number that tells this memory from any other that is in use."""
+        return id(self._array)
+
+    @property
     def device(self) -> device:
         return device_of(self._array)
 
@@ -351,6 +356,10 @@ class TypedStorage(metaclass=_StorageType):
     @property
     def dtype(self) -> Dtype:
         return self._kind
+
+    @property
+    def _cdata(self) -> int:
+        return self._storage._cdata
 
     @property
     def device(self) -> device:

@@ -7,6 +7,7 @@ in `_ops` and attached as a method by `_ops.declare.public`; autograd's methods 
 from __future__ import annotations
 
 import operator
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from .._arrays.dtypes import array_of_number, dtype, from_numpy_dtype
 from .._arrays.formats import strided
 from .._autograd.effects import put_off_no_longer, structure
 from .._autograd.node import AccumulateGrad, Node
+from .._user_code.owners import internal
+from .attributes import SLOTS, Attributed, give_names, programs, set_programs
 
 if TYPE_CHECKING:
     from .methods import TensorMethods  # what operations attach, as a stub (tools/make_stubs.py)
@@ -87,21 +90,11 @@ OWN_DTYPE = object()
 """`Tensor._grad_dtype` of a leaf whose gradients have its own dtype."""
 
 
-class Tensor(TensorMethods):
+class Tensor(Attributed, TensorMethods):
     """A multi-dimensional array that records what is done to it."""
 
     __module__ = "torch"
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_base",
-        "_data",
-        "_grad",
-        "_node",
-        "_output_nr",
-        "_requires_grad",
-        "_version_box",
-    )
+    __slots__ = SLOTS
 
     _data: Any
     _node: Node | None
@@ -111,7 +104,7 @@ class Tensor(TensorMethods):
     _base: Tensor | None  # the tensor this one is a view of
     _grad: Any
 
-    # Rare things live in `__dict__`; these are what a tensor has until then.
+    # Rare things live in the tensor's dictionary (`attributes.RARE`); these are what a tensor has until then.
     _view: Any = ()  # the view operations that lead here from the base
     _grad_dtype: Any = OWN_DTYPE  # the dtype of gradients, where the user has set one
     _seen_version = 0  # the version of the memory when this view's node was made
@@ -143,6 +136,11 @@ class Tensor(TensorMethods):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if not internal[sys._getframe(1).f_code.co_filename]:
+            give_names(cls)
+
+    if not TYPE_CHECKING:
+        __dict__ = property(programs, set_programs)
 
     # --- the array ---------------------------------------------------------------------------
 

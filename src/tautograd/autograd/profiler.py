@@ -18,7 +18,7 @@ from typing import Any
 
 from .._files.atomic import replacing
 from .._tensor.tensor import Tensor
-from ..overrides import TorchFunctionMode
+from ..overrides import _OfOperations
 from .profiler_util import EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
@@ -57,7 +57,7 @@ class _Recorder:
             self.events.append(event)
 
 
-class _Timing(TorchFunctionMode):
+class _Timing(_OfOperations.TorchFunctionMode):
     def __init__(self, recorder: _Recorder) -> None:
         super().__init__()
         self._recorder = recorder

@@ -14,9 +14,12 @@ from .._autograd.transforms.transforms import (
 )
 from .._autograd.transforms.vmap import vmap
 from .._ops.declare.python_surface import speak
+from ._batch_norm import replace_all_batch_norm_modules_
+from ._functionalize import functionalize
 
 __all__ = [
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -24,6 +27,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "value_and_grad",
     "vjp",

@@ -27,17 +27,23 @@ from ._functions import (
     sum,
     var,
 )
+from .maskedtensor import MaskedTensor, is_masked_tensor
+from .maskedtensor.creation import as_masked_tensor, masked_tensor
 
 __all__ = [
+    "MaskedTensor",
     "amax",
     "amin",
     "argmax",
     "argmin",
+    "as_masked_tensor",
     "cumprod",
     "cumsum",
+    "is_masked_tensor",
     "log_softmax",
     "logaddexp",
     "logsumexp",
+    "masked_tensor",
     "mean",
     "median",
     "norm",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._ops.declare.python_surface import speak
+from .._tensor.attributes import state_of
 from .._tensor.shared_memory import Region, region_at, region_of
 from .._tensor.tensor import Tensor, make
 from ..nn.parameter import Buffer, Parameter
@@ -75,10 +76,10 @@ def rebuild_tensor(handle: Any, size: int, place: Any, kept: dict[str, Any]) -> 
     """The tensor that `reduce_tensor` described, on the same memory."""
     data = _region(handle, size).array(*place)
     tensor: Any = make(data)
-    tensor.__dict__["_is_shared"] = True
+    state_of(tensor)["_is_shared"] = True
     if kept["parameter"]:
         tensor = Parameter(tensor, requires_grad=kept["requires_grad"])
-        tensor.__dict__["_is_shared"] = True
+        state_of(tensor)["_is_shared"] = True
         return tensor
     if kept["buffer"]:
         return Buffer(tensor, persistent=kept["persistent"])

@@ -18,6 +18,8 @@ from .._arrays.dtypes import get_default_dtype
 from .._autograd.lifted import lift, lower
 from .._autograd.modes import modes
 from .._autograd.views import check_writable
+from .._ops.declare.public import FUNCTIONS
+from .._ops.declare.subclasses import speaks
 from .._tensor.tensor import Tensor, make
 from .._user_code.sites import mark
 from ._batches import Layout, refuse_sizes
@@ -68,7 +70,7 @@ class Elementwise(Optimizer):
         """The states of a parameter before its first step."""
         state: State = {name: scalar(0.0, group) for name in self._scalars}
         for name in self._names(group):
-            state[name] = make(np.zeros_like(p._data))
+            state[name] = state_like(p)
         return state
 
     # --- a step --------------------------------------------------------------------------------
@@ -191,6 +193,15 @@ class Elementwise(Optimizer):
                 for name in self._scalars:
                     if not isinstance(saved[name], Tensor):
                         saved[name] = scalar(float(saved[name]), group)
+
+
+def state_like(p: Tensor, value: Any = 0) -> Tensor:
+    """A state like a parameter that is this number everywhere; of its class, where that is a program's."""
+    if type(p) is not Tensor and speaks(type(p)):
+        found = FUNCTIONS["full_like"](p, value) if value else FUNCTIONS["zeros_like"](p)
+        if isinstance(found, Tensor):
+            return found
+    return make(np.full_like(p._data, value) if value else np.zeros_like(p._data))
 
 
 def scalar(value: float, group: Group) -> Tensor:

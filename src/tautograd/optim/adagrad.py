@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from .._tensor.tensor import Tensor, make
+from .._tensor.tensor import Tensor
 from ._checks import check_fused, check_settings
-from ._elementwise import Elementwise, Group, State, advance, number, scalar
+from ._elementwise import Elementwise, Group, State, advance, number, scalar, state_like
 from ._formulas import add, addcdiv, addcmul, decayed, sqrt
 
 __all__ = ["Adagrad"]
@@ -64,7 +62,7 @@ class Adagrad(Elementwise):
         start = self.defaults["initial_accumulator_value"]
         if p.is_complex():
             start = complex(start, start)
-        return {"step": scalar(0.0, group), "sum": make(np.full_like(p._data, start))}
+        return {"step": scalar(0.0, group), "sum": state_like(p, start)}
 
     def share_memory(self) -> None:
         """Move the sums to memory that processes share."""

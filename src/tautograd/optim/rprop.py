@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from ._checks import check, check_settings
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, scalar
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, scalar, state_like
 from ._formulas import add, multiply, narrow, rounded
 
 __all__ = ["Rprop"]
@@ -50,7 +50,7 @@ class Rprop(Elementwise):
         size = complex(lr, lr) if p.is_complex() else lr
         return {
             "step": scalar(0.0, group),
-            "prev": make(np.zeros_like(p._data)),
+            "prev": state_like(p),
             "step_size": make(np.full_like(p._grad._data, size)),
         }
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ..overrides import TorchFunctionMode
+from ..overrides import _OfOperations
 
 __all__ = ["FlopCounterMode"]
 
@@ -56,7 +56,7 @@ def count_of(name: str, args: Any, out: Any) -> int:
     return 0
 
 
-class FlopCounterMode(TorchFunctionMode):
+class FlopCounterMode(_OfOperations.TorchFunctionMode):
     """Inside, operations are counted: `get_total_flops()` says how many there were."""
 
     def __init__(

@@ -118,7 +118,8 @@ def _along_axes(function: Any, level: int, args: Any, kwargs: Any) -> Any:
     if axis is None:
         axis = tuple(range(1, len(x.data.shape)))
         if not axis:
-            # NumPy reduces a 0-d example to itself; a length-1 axis does the same for a batch.
+            # NumPy reduces a 0-d example to itself; a length-1 axis does the same for a batch, and is not kept.
+            kwargs.pop("keepdims", None)
             return BatchedArray(function(np.expand_dims(x.data, 1), axis=1, **kwargs), level)
         if function in _ONE_AXIS:
             flat = np.reshape(x.data, (x.data.shape[0], -1))
@@ -128,6 +129,7 @@ def _along_axes(function: Any, level: int, args: Any, kwargs: Any) -> Any:
     else:
         axis = shift(axis)
         if x.ndim == 0:
+            kwargs.pop("keepdims", None)
             return BatchedArray(function(np.expand_dims(x.data, 1), axis=1, **kwargs), level)
     result = function(x.data, axis=axis, **kwargs)
     return BatchedArray(result, level)

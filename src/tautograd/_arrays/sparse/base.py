@@ -112,6 +112,8 @@ class SparseArray(NDArrayOperatorsMixin):
         from .coo import CooArray
         from .moves import item
 
+        if index is Ellipsis:
+            return self  # all of it, in the same memory
         if not isinstance(self, CooArray):
             raise not_for("select.int", self.backend)
         return item(self, index)

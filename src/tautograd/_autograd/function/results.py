@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..._ops.declare.subclasses import speaks
+from ..._tensor.creation import subclass_of
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ..apply import edge_of
@@ -107,6 +109,12 @@ def _as_own_view(tensor: Tensor, differentiable: bool) -> Tensor:
 def _alias(tensor: Tensor) -> Tensor:
     out = make(tensor._data)
     out._version_box = tensor._version_box
+    kind = type(tensor)
+    if kind is not Tensor and speaks(
+        kind
+    ):  # it is the object that `forward` gave, as far as can be seen
+        out = subclass_of(kind, out)
+        vars(out).update(vars(tensor))
     return out
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.attributes import state_of
 from ..._tensor.tensor import Tensor, make
 from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply, edge_of
@@ -50,7 +51,7 @@ def outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     """
     for x in inputs:
         if x._node is None:
-            x.__dict__["_of_transform"] = True
+            state_of(x)["_of_transform"] = True
     stack = [edge_of(out) for out in outputs]
     seen = set()
     while stack:
@@ -60,7 +61,7 @@ def outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
         seen.add(id(edge))
         if not edge.is_leaf_edge:
             stack.extend(edge.edges)
-        elif "_of_transform" not in edge.__dict__:
+        elif not getattr(edge, "_of_transform", False):
             return True
     return False
 

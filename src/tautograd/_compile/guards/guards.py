@@ -18,7 +18,7 @@ from ..._arrays.dtypes import get_default_dtype
 from ..._arrays.strided import address, storage_of
 from ..._autograd.effects import structure
 from ..._autograd.modes import modes
-from ..._ops.declare.subclasses import speaks
+from ..._ops.declare.subclasses import entered, speaks
 from ..._tensor.copying import own_attributes
 from ..._tensor.settings import of_computing
 from ..._tensor.tensor import Tensor
@@ -141,6 +141,8 @@ def is_ordinary(tensors: Any) -> bool:
     if modes.special and not modes.inference:
         return False
     if modes.vmap_levels or modes.forward_level or modes.anomaly or modes.function_modes:
+        return False
+    if entered():
         return False
     if getattr(cuda_array.backend, "capture", None) is not None:  # no backend without a GPU
         return False  # a graph of the user's own holds kernels, not programs

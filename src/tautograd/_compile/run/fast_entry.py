@@ -15,6 +15,7 @@ from ..._arrays.dtypes import _defaults as defaults
 from ..._autograd import arrivals
 from ..._autograd.effects import structure
 from ..._autograd.modes import modes
+from ..._tensor.attributes import state_of
 from ..._tensor.tensor import Tensor
 from ..guards.identity import Sameness
 from ..guards.unchanged_loop import Steady
@@ -137,7 +138,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                     or argument._node is not None
                     or argument._base is not None
                     or argument._watched
-                    or argument.__dict__
+                    or state_of(argument)
                     or id(data) in outside
                     or (id(data.base) in outside if shares is None else shares(data))
                 ):

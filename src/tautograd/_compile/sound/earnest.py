@@ -13,6 +13,7 @@ from ..._arrays.quiet import quiet_runner
 from ..._autograd.apply import apply
 from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import change, modes
+from ..._tensor.attributes import state_of
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import resolve
 from ..record.trees import NESTS
@@ -194,5 +195,5 @@ def take_over(lazy: Tensor, real: Tensor) -> None:
         _grad.__set__(lazy, _grad.__get__(real))
     for name in _SLOTS:
         setattr(lazy, name, getattr(real, name))
-    lazy.__dict__.pop("_seen_version", None)
-    lazy.__dict__.update(real.__dict__)
+    state_of(lazy).pop("_seen_version", None)
+    state_of(lazy).update(state_of(real))

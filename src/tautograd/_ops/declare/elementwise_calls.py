@@ -23,6 +23,7 @@ from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
 from .rule_calls import DerivedRule, Rule, written
+from .subclasses import unanswered
 from .torch_function import answered
 from .wrong_argument import WrongArgument
 
@@ -318,7 +319,7 @@ def operator(
         if not isinstance(self, Tensor):
             raise no_method(slow.__name__, (self,))
         if not isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
-            return NotImplemented
+            return unanswered(method, self, other)
         try:
             return slow(other, self) if reflected else slow(self, other)
         except Exception as error:
@@ -339,7 +340,7 @@ def updating(method: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         if not isinstance(self, Tensor):
             raise no_method(method.__name__, (self,))
         if not isinstance(other, NUMBER):
-            return NotImplemented
+            return unanswered(update, self, other)
         try:
             return method(self, other)
         except Exception as error:

@@ -17,6 +17,7 @@ from ..elementwise.division import div_op
 from ..elementwise.powers import pow_scalar_op
 from .guarding import guarded
 from .record import Op
+from .subclasses import GENERAL
 
 _FLOATS, _REAL = "fdFD", "fdbhilqB"
 _cls: Any = Tensor
@@ -29,6 +30,7 @@ def _operator(op: Op, name: str, kind: str = "operator", direct: str = "") -> An
     method.__name__, method.__qualname__ = slow.__name__, slow.__name__
     method.__doc__ = slow.__doc__
     setattr(_cls, name, method)
+    GENERAL[name] = slow
     return method
 
 

@@ -12,8 +12,8 @@ has none.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from types import FunctionType
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -58,7 +58,17 @@ class Namespace(dict[str, Function]):
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
         self.prefix = prefix
-        self.module = ".".join(part for part in (_TOP, prefix.rstrip("_.")) if part)
+        self.name_after(_TOP)
+
+    elsewhere: Mapping[str, str] = MappingProxyType({})  # names of another module than the rest
+
+    def name_after(self, package: str) -> None:
+        """Let functions say that they are of this package: PyTorch's, where a program knows tautograd by that name."""
+        before = getattr(self, "module", None)
+        self.module = ".".join(part for part in (package, self.prefix.rstrip("_.")) if part)
+        for name, fn in self.items():
+            if fn.__module__ == before:
+                fn.__module__ = self.elsewhere.get(name, self.module)
 
     def __setitem__(self, name: str, fn: Function) -> None:
         public = guarded(fn, self.prefix + name)
@@ -68,12 +78,15 @@ class Namespace(dict[str, Function]):
 
     def _place(self, fn: Any, name: str) -> None:
         """Let a function say the name that it is found by: pickles look for it there."""
-        if not isinstance(fn, FunctionType) or fn.__module__ == _TOP:
+        if not isinstance(fn, FunctionType) or fn.__module__ in (
+            FUNCTIONS.module,
+            *FUNCTIONS.elsewhere.values(),
+        ):
             return
         before = fn.__module__ or f"{_HOME}ops.text"  # a function made of text
         home = fn.__dict__.setdefault("home", before)
-        if home.startswith(_HOME) and (self.module == _TOP or home == before):
-            fn.__module__, fn.__qualname__ = self.module, name
+        if home.startswith(_HOME) and (self is FUNCTIONS or home == before):
+            fn.__module__, fn.__qualname__ = self.elsewhere.get(name, self.module), name
             if fn.__name__.startswith("_"):  # a function of another place has its name already
                 fn.__name__ = name
 

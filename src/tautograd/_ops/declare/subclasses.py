@@ -10,6 +10,8 @@ objects they are: programs keep them in tables (`{torch.mean: my_mean}`) and com
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import os
 import sys
 import threading
@@ -18,6 +20,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from ..._autograd.autocast_state import EVER_USED
 from ..._tensor.tensor import Tensor
 from .code_holders import hold
 
@@ -25,9 +28,10 @@ Function = Callable[..., Any]
 
 
 class _Here(threading.local):
-    """What this thread has switched off."""
+    """What this thread has switched off, and the modes that it has entered, innermost last."""
 
     disabled = 0
+    modes: tuple[Any, ...] = ()
 
 
 _here = _Here()
@@ -112,7 +116,9 @@ def _is_pytorchs(kind: type) -> bool:
 
 
 def _concerns(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call is for a subclass to answer."""
+    """Whether a call is for a mode or for a subclass to answer."""
+    if _here.modes:
+        return True
     if _here.disabled:
         return False
     for value in (*args, *kwargs.values()) if kwargs else args:
@@ -158,6 +164,77 @@ def ask(function: Any, name: str, found: list[Any], args: Any, kwargs: Any) -> A
         f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned "
         f"NotImplemented:\n\n{tried}"
     )
+
+
+def unanswered(operator: Any, self: Any, other: Any) -> Any:
+    """What an operator gives for an operand that it does not know: what that one's class says, if it is asked.
+
+    Once public calls look for such classes, they have been asked before.
+    """
+    if _started or _here.disabled or not _is_speaking(other):
+        return NotImplemented
+    start()
+    members = vars(Tensor)
+    for name in _OPERATORS:
+        if members.get(name) is operator or GENERAL.get(name) is operator:
+            return getattr(Tensor, name)(self, other)
+    return NotImplemented
+
+
+GENERAL: dict[str, Any] = {}
+"""The function behind an operator that has a short way in front of it."""
+
+
+# ---- modes ---------------------------------------------------------------------------------------
+
+
+def enter(mode: Any) -> None:
+    """Let public calls of this thread be shown to a mode."""
+    start()
+    _here.modes = (*_here.modes, mode)
+
+
+def leave() -> Any:
+    """Take this thread's innermost mode away."""
+    *others, innermost = _here.modes
+    _here.modes = tuple(others)
+    return innermost
+
+
+def entered() -> tuple[Any, ...]:
+    """The modes of this thread, the outermost first."""
+    return _here.modes
+
+
+def shown_to_mode(function: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """What the innermost mode makes of a call; while it answers it is not active."""
+    before = _here.modes
+    if inspect.ismethod(before[-1].__torch_function__) and isinstance(
+        before[-1].__torch_function__.__self__, type
+    ):
+        raise RuntimeError(
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+            "make it a plain method"
+        )
+    found = [] if _here.disabled else speaking((*args, *kwargs.values()))
+    _here.modes = before[:-1]
+    try:
+        result = before[-1].__torch_function__(function, tuple(map(type, found)), args, kwargs)
+    finally:
+        _here.modes = before
+    if result is not NotImplemented:
+        return result
+    if found:  # what they call is shown to the mode again
+        return ask(function, name, found, args, kwargs)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned "
+        f"NotImplemented:\n\n  - mode object {before[-1]}"
+    )
+
+
+def _concerns_modes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call is for a mode to answer."""
+    return bool(_here.modes)
 
 
 # ---- public functions ----------------------------------------------------------------------------
@@ -218,21 +295,26 @@ _UNASKED = frozenset(
     (
         *("__new__", "__init_subclass__", "__torch_function__", "__hash__", "__iter__", "__getstate__"),
         *("__setstate__", "__init__", "__class_getitem__", "_make_subclass", "as_subclass", "new"),
-        *("grad_accumulator", "from_numpy", "as_tensor", "asarray", "tensor"),
+        *("grad_accumulator", "from_numpy", "manual_seed", "seed", "initial_seed"),
+        *("get_rng_state", "set_rng_state"),
     )
 )  # fmt: skip
+# What only a mode is asked about: their arguments are data.
+MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
-_started = False
+_started: list[bool] = []  # with something in it, once public calls look for classes and modes
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 
 def start() -> None:
     """Let public calls look for classes to ask from now on: there is one."""
-    global _started
     if _started:
         return
-    _started = True
+    _started.append(True)
+    EVER_USED.append(
+        True
+    )  # what passes public functions by takes the general way, as under autocast
     from .public import FUNCTIONS, LINALG, NN_FUNCTIONAL, SPECIAL
 
     members = list(vars(Tensor).items())
@@ -248,6 +330,9 @@ def start() -> None:
         for name, fn in namespace.items():
             route(fn, name)
     top = __name__.partition(".")[0]
+    autograd = importlib.import_module(f"{top}.autograd")
+    for name in ("grad", "backward"):
+        route(getattr(autograd, name), f"autograd.{name}")
     for late in _declared:
         route(*late)
     _declared.clear()
@@ -273,7 +358,10 @@ def route(fn: Any, name: str, method: bool = False) -> None:
     ):
         return
     shown = functools.partial(getattr, Tensor, _SHOWN_AS.get(name, name)) if method else lambda: fn
-    _look_first(fn, functools.partial(_answer, shown, name, method and name in _OPERATORS))
+    concerns = _concerns_modes if name in MODES_ONLY else _concerns
+    _look_first(
+        fn, functools.partial(_answer, shown, name, method and name in _OPERATORS), concerns
+    )
 
 
 def _route_attribute(name: str, getter: FunctionType) -> None:
@@ -285,9 +373,10 @@ def _route_attribute(name: str, getter: FunctionType) -> None:
 def _answer(
     shown: Callable[[], Any], name: str, operator: bool, args: Any, kwargs: dict[str, Any]
 ) -> Any:
-    found = speaking((*args, *kwargs.values()))
     try:
-        return ask(shown(), name, found, args, kwargs)
+        if _here.modes:
+            return shown_to_mode(shown(), name, args, kwargs)
+        return ask(shown(), name, speaking((*args, *kwargs.values())), args, kwargs)
     except TypeError:
         if (
             operator
@@ -296,14 +385,14 @@ def _answer(
         raise
 
 
-def _look_first(fn: FunctionType, answer: Function) -> None:
+def _look_first(fn: FunctionType, answer: Function, concerns: Function = _concerns) -> None:
     """Give a function code that goes on to the code it had, unless a subclass is to answer."""
     original = FunctionType(
         fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
     )
     original.__kwdefaults__, original.__qualname__ = fn.__kwdefaults__, fn.__qualname__
     code = _template(len(fn.__code__.co_freevars))
-    filled = {"concerns": _concerns, "answer": answer, "original": original}
+    filled = {"concerns": concerns, "answer": answer, "original": original}
     constants = tuple(
         filled.get(value, value) if type(value) is str else value for value in code.co_consts
     )

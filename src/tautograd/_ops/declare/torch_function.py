@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from .subclasses import ask, speaking, start
+from .subclasses import MODES_ONLY, ask, speaking, start
 
 
 def answered(
@@ -20,7 +20,7 @@ def answered(
     found = [x for x in speaking((*args, *kwargs.values())) if not isinstance(x, Tensor)]
     if not found or isinstance(error, Warning):
         return None
-    function = _public(name, method)
+    function = None if name in MODES_ONLY else _public(name, method)
     if function is None:
         return None
     start()  # from the next call on they are asked first

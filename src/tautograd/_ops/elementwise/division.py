@@ -21,6 +21,7 @@ from ..declare.promotion import common_dtype, number_as
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, pairs
+from ..declare.subclasses import GENERAL
 from ..declare.undefined_dtypes import no_kernel
 from .arithmetic import mul
 
@@ -249,6 +250,7 @@ cls: Any = Tensor
 cls.__truediv__ = cls.__div__ = operator(div_op, div)
 _divided_by_operator = operator(div_op, _divided_into)
 cls.__rtruediv__ = cls.__rdiv__ = _divided_into_any
+GENERAL["__rtruediv__"] = _divided_by_operator
 cls.__floordiv__ = operator(floor_divide_op, floor_divide)
 cls.__rfloordiv__ = operator(floor_divide_op, floor_divide, reflected=True)
 cls.__mod__ = operator(remainder_op, remainder)

@@ -15,6 +15,7 @@ from ..declare.elementwise_calls import check_broadcast
 from ..declare.guarding import no_method
 from ..declare.public import LINALG, public
 from ..declare.record import unviewed
+from ..declare.subclasses import unanswered
 from ..shape.broadcasting import expand_to
 from ..shape.permutations import t, transpose
 from ..shape.squeeze import squeeze, squeeze_dim_op, unsqueeze
@@ -124,7 +125,7 @@ def _batched(input: Tensor, other: Tensor) -> Any:
 
 def _matmul_operator(self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor):
-        return NotImplemented
+        return unanswered(_matmul_operator, self, other)
     try:
         plain = None if EVER_USED and modes.lower is not None else plain_product(self, other)
     except AttributeError:
@@ -135,7 +136,9 @@ def _matmul_operator(self: Any, other: Any) -> Any:
 
 
 def _reflected(self: Any, other: Any) -> Any:
-    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return matmul(other, self)
+    return unanswered(_reflected, self, other)
 
 
 _tensor: Any = Tensor

@@ -20,6 +20,7 @@ from ..._autograd.views import bump
 from ..._tensor import printing
 from ..._tensor.tensor import Tensor, make
 from ..declare.guarding import guarded, is_guarded
+from ..declare.subclasses import declared
 
 _cls: Any = Tensor
 _COMPRESSED = {"csr": sparse_csr, "csc": sparse_csc}
@@ -50,7 +51,9 @@ def _instead(name: str, sparse: Any) -> None:
             return sparse(self, *args, **options)
         return dense(self, *args, **options)
 
-    setattr(_cls, name, guarded(method, name, method=True) if is_guarded(dense) else method)
+    made = guarded(method, name, method=True) if is_guarded(dense) else method
+    setattr(_cls, name, made)
+    declared(made, name, method=True)
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:

@@ -2,7 +2,7 @@
 
 A module becomes a function of its parameters (`make_functional`), and those of several are stacked, so that `vmap`
 runs them all at once (`combine_state_for_ensemble`). PyTorch advises to use `torch.func` instead, and so does the
-warning here. What PyTorch traces into its own operators (`make_fx`, `functionalize`) is not here.
+warning here. What PyTorch traces into its own operators (`make_fx`) is not here.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import func
-from ._ops.declare.public import FUNCTIONS
-from .nn.modules.module import Module
+from .. import func
+from .._ops.declare.public import FUNCTIONS
+from ..nn.modules.module import Module
 
 __all__ = [
     "FunctionalModule",
     "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -117,6 +118,7 @@ def _combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Any, Any, Any
     return made[0], stacked(parameters), stacked(buffers)
 
 
+functionalize = _outdated("functionalize", "torch.func.functionalize", func.functionalize)
 grad = _outdated("grad", "torch.func.grad", func.grad)
 grad_and_value = _outdated("grad_and_value", "torch.func.grad_and_value", func.grad_and_value)
 hessian = _outdated("hessian", "torch.func.hessian", func.hessian)
