@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from ..parameter import UninitializedParameter
+from ._constructors import own_constructor
 from .conv import (
     Conv1d,
     Conv2d,
@@ -118,36 +119,42 @@ class _LazyConvTranspose(_Lazy, _ConvTransposeNd):
         self._wait(out_channels, bias, device, dtype)
 
 
+@own_constructor
 class LazyConv1d(_LazyConv, Conv1d):
     """A `Conv1d` whose input channels are found out."""
 
     cls_to_become = Conv1d
 
 
+@own_constructor
 class LazyConv2d(_LazyConv, Conv2d):
     """A `Conv2d` whose input channels are found out."""
 
     cls_to_become = Conv2d
 
 
+@own_constructor
 class LazyConv3d(_LazyConv, Conv3d):
     """A `Conv3d` whose input channels are found out."""
 
     cls_to_become = Conv3d
 
 
+@own_constructor
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A `ConvTranspose1d` whose input channels are found out."""
 
     cls_to_become = ConvTranspose1d
 
 
+@own_constructor
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A `ConvTranspose2d` whose input channels are found out."""
 
     cls_to_become = ConvTranspose2d
 
 
+@own_constructor
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A `ConvTranspose3d` whose input channels are found out."""
 
