@@ -16,7 +16,7 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
-from ...linalg.shared_products import matmul
+from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .recurrence import Steps, are_plain, flat, layer_samples, turned
 

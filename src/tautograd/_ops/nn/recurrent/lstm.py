@@ -17,7 +17,7 @@ import numpy as np
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
-from ...linalg.shared_products import matmul
+from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
 from .recurrence import Steps, are_plain, flat, turned

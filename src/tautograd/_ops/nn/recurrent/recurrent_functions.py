@@ -16,7 +16,7 @@ from ...._tensor.tensor import Tensor
 from ...declare.dims import wrap_dim
 from ...declare.public import NN_FUNCTIONAL
 from ...declare.record import Op, renamed
-from ...linalg.product_checks import SPELLED, spoken
+from ...linalg.products.product_checks import SPELLED, spoken
 from ...shape.joining import cat, stack
 from ...shape.permutations import transpose_op
 from ...shape.rearranging import clone_op

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import require_range
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import check_broadcast, require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.samples import Sample, T
-from .lu import lower_part, permutation_of, upper_part
-from .matrices import adjoint, by_columns, turn
-from .matrix_algorithms import solve_triangle
-from .matrix_checks import check_float, check_kernel, check_same, check_square, check_system
+from ...._arrays.checks import require_range
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import check_broadcast, require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.samples import Sample, T
+from ..decompositions.lu import lower_part, permutation_of, upper_part
+from ..matrices import adjoint, by_columns, turn
+from ..matrix_algorithms import solve_triangle
+from ..matrix_checks import check_float, check_kernel, check_same, check_square, check_system
 
 
 def _solve_left(packed: Any, p: Any, b: Any, adjoined: bool) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import LINALG, public
-from ..shape.permutations import movedim
-from ..shape.slices import diagonal
-from ..shape.views import reshape_to
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import LINALG, public
+from ...shape.permutations import movedim
+from ...shape.slices import diagonal
+from ...shape.views import reshape_to
+from ..products.product_checks import spoken
 from .inverses import inv, solve
-from .product_checks import spoken
 
 
 @public(method=False, namespace=LINALG)
@@ -66,7 +66,7 @@ def vander(x: Any, *, N: int | None = None) -> Any:
     count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    from ..shape.joining import cat
+    from ...shape.joining import cat
 
     column = x.unsqueeze(-1)
     powers = column.expand(*shape, count - 1).cumprod(-1)

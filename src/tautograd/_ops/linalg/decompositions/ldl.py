@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import by_columns
-from .matrix_checks import LinAlgError, check_float, check_kernel, check_square
-from .product_checks import spoken
+from ...._autograd.apply import apply
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import by_columns
+from ..matrix_checks import LinAlgError, check_float, check_kernel, check_square
+from ..products.product_checks import spoken
 
 
 def _factor(x: Any, hermitian: bool) -> Any:

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.result_layout import by_place, in_c_order
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import conj
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .inverses import solution
-from .matrices import (
+from ...._arrays.result_layout import by_place, in_c_order
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import conj
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import (
     adjoint,
     as_input,
     by_columns,
@@ -25,8 +24,9 @@ from .matrices import (
     product,
     scale_columns,
 )
-from .matrix_checks import check_kernel, check_square
-from .product_checks import spoken
+from ..matrix_checks import check_kernel, check_square
+from ..products.product_checks import spoken
+from ..solvers.inverses import solution
 from .spectra import check_gauge, divided, gaps, wants_derivative
 
 # --- of symmetric and Hermitian matrices ---------------------------------------------------------

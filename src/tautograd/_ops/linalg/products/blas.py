@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.lifted import COUNTERPARTS
-from ..._autograd.modes import modes
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import conj
-from ..declare.public import public
-from ..declare.record import MULTILINEAR, Op
-from ..declare.samples import Sample, T
-from ..shape.views import reshape_to, unsafe_view_op
-from .matrices import adjoint, turn
+from ...._autograd.lifted import COUNTERPARTS
+from ...._autograd.modes import modes
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import conj
+from ...declare.public import public
+from ...declare.record import MULTILINEAR, Op
+from ...declare.samples import Sample, T
+from ...shape.views import reshape_to, unsafe_view_op
+from ..matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
     check_bmm,

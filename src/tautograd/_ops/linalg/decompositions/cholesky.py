@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import holds_throughout
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import CONTIGUOUS_OUT, LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, as_input, by_columns, identity
-from .matrix_algorithms import not_positive, solve_triangle
-from .matrix_checks import (
+from ...._arrays.checks import holds_throughout
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import CONTIGUOUS_OUT, LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, as_input, by_columns, identity
+from ..matrix_algorithms import not_positive, solve_triangle
+from ..matrix_checks import (
     LinAlgError,
     check_float,
     check_kernel,
@@ -24,7 +24,7 @@ from .matrix_checks import (
     first_failure,
     singular,
 )
-from .triangular_solve import check_old_system, triangular_op
+from ..solvers.triangular_solve import check_old_system, triangular_op
 
 
 def _cholesky(x: Any, upper: bool, check: str | None) -> Any:

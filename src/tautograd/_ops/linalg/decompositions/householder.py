@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.dtypes import LEGACY_NAMES
-from ..._arrays.result_layout import by_place, in_c_order
-from ..._autograd.apply import apply
-from ..._autograd.modes import modes
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import conj, require_tensor
-from ..declare.public import FUNCTIONS, LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, by_columns, identity, raw, turn
-from .matrix_checks import check_kernel
-from .product_checks import SPELLED, spoken
+from ...._arrays.dtypes import LEGACY_NAMES
+from ...._arrays.result_layout import by_place, in_c_order
+from ...._autograd.apply import apply
+from ...._autograd.modes import modes
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import conj, require_tensor
+from ...declare.public import FUNCTIONS, LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, by_columns, identity, raw, turn
+from ..matrix_checks import check_kernel
+from ..products.product_checks import SPELLED, spoken
 
 
 def _vector(x: Any, i: int) -> Any:

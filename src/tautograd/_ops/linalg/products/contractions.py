@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.result_layout import in_c_order
-from ..._autograd.apply import apply
-from ..._autograd.lifted import counterpart
-from ..._autograd.modes import modes
-from ..._tensor.tensor import Tensor
-from ..declare.dims import wrap_dim
-from ..declare.elementwise_calls import check_broadcast, conj
-from ..declare.public import LINALG, public, warn_of_resize
-from ..declare.record import MULTILINEAR, Op
-from ..declare.samples import Sample, T
-from ..shape.permutations import permute_to
-from ..shape.views import reshape_to, unsafe_view_op
+from ...._arrays.result_layout import in_c_order
+from ...._autograd.apply import apply
+from ...._autograd.lifted import counterpart
+from ...._autograd.modes import modes
+from ...._tensor.tensor import Tensor
+from ...declare.dims import wrap_dim
+from ...declare.elementwise_calls import check_broadcast, conj
+from ...declare.public import LINALG, public, warn_of_resize
+from ...declare.record import MULTILINEAR, Op
+from ...declare.samples import Sample, T
+from ...shape.permutations import permute_to
+from ...shape.views import reshape_to, unsafe_view_op
+from .blas import dot, mm, vdot
 from .product_checks import require, spoken
-from .products import dot, mm, vdot
 
 # --- over chosen dimensions ----------------------------------------------------------------------
 

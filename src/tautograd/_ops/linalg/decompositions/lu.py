@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import Wrong, require_all, require_range
-from ..._arrays.result_layout import by_place, each, in_c_order
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES, named_result
-from ..declare.samples import Sample, T
-from .matrices import adjoint, as_input, by_columns, identity, raw, turn
-from .matrix_algorithms import lu_arrays, order_from_pivots, permutation
-from .matrix_checks import check_kernel
-from .triangular_solve import triangular_op
+from ...._arrays.checks import Wrong, require_all, require_range
+from ...._arrays.result_layout import by_place, each, in_c_order
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES, named_result
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, as_input, by_columns, identity, raw, turn
+from ..matrix_algorithms import lu_arrays, order_from_pivots, permutation
+from ..matrix_checks import check_kernel
+from ..solvers.triangular_solve import triangular_op
 
 # --- derivatives, on L and U ---------------------------------------------------------------------
 

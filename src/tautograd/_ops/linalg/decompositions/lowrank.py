@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._arrays.formats import strided
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import FUNCTIONS, LINALG, public
+from ...._arrays.formats import strided
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import FUNCTIONS, LINALG, public
 
 
 def _range_of(a: Any, mean: Any, q: int, niter: int) -> Any:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import check_broadcast, conj, require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, by_columns, identity, turn
-from .matrix_algorithms import solve_anyway, zero_pivots
-from .matrix_checks import (
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import check_broadcast, conj, require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, by_columns, identity, turn
+from ..matrix_algorithms import solve_anyway, zero_pivots
+from ..matrix_checks import (
     LinAlgError,
     check_float,
     check_kernel,

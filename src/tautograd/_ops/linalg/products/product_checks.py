@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.dtypes import LEGACY_NAMES
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import require_tensor
-from ..declare.promotion import plain_number
-from ..shape.broadcasting import expand_to
+from ...._arrays.dtypes import LEGACY_NAMES
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import require_tensor
+from ...declare.promotion import plain_number
+from ...shape.broadcasting import expand_to
 
 # How PyTorch's mm spells dtypes in its error: the C++ names.
 SPELLED = {

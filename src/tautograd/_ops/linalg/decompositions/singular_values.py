@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.result_layout import by_place, in_c_order
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import (
+from ...._arrays.result_layout import by_place, in_c_order
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import (
     adjoint,
     by_columns,
     diagonal_matrix,
@@ -23,7 +23,7 @@ from .matrices import (
     scale_columns,
     scale_rows,
 )
-from .matrix_checks import LinAlgError, check_float, check_kernel, check_matrix
+from ..matrix_checks import LinAlgError, check_float, check_kernel, check_matrix
 from .spectra import check_gauge, divided, gaps, over, wants_derivative
 
 

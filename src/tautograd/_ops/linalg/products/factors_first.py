@@ -6,8 +6,8 @@ import functools
 import warnings
 from typing import Any
 
-from ..._user_code.sites import warning_level
-from ..declare.public import FUNCTIONS, METHODS, Function, attach
+from ...._user_code.sites import warning_level
+from ...declare.public import FUNCTIONS, METHODS, Function, attach
 from . import addmm as _addmm  # noqa: F401  (whose functions these are)
 
 _NAMES = {

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.lifted import counterpart
-from ..._tensor.tensor import Tensor
-from ..declare.public import public
-from ..shape.permutations import movedim, permute_to
-from ..shape.squeeze import unsqueeze
-from ..shape.views import reshape_to, view_to
-from .products import bmm
+from ...._autograd.lifted import counterpart
+from ...._tensor.tensor import Tensor
+from ...declare.public import public
+from ...shape.permutations import movedim, permute_to
+from ...shape.squeeze import unsqueeze
+from ...shape.views import reshape_to, view_to
+from .blas import bmm
 from .subscripts import align, from_lists, order_of, parse, spread
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.kernels import kernel_of
-from ..._tensor import settings
+from ...._arrays.kernels import kernel_of
+from ...._tensor import settings
 
 _ndarray = np.ndarray
 _FLOATS = {np.dtype(np.float32): 4, np.dtype(np.float64): 8}

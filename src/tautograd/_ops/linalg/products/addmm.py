@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.dtypes import promote_types
-from ..._arrays.result_layout import as_iterated
-from ..._autograd.apply import apply
-from ..._autograd.views import check_writable
-from ..._tensor.tensor import Tensor
-from ..declare.dims import wrap_dim
-from ..declare.elementwise_calls import conj
-from ..declare.promotion import number_as, plain_number
-from ..declare.public import attach, public, write_into
-from ..declare.record import Op
-from ..declare.samples import Sample, T
-from .matrices import adjoint, turn
+from ...._arrays.dtypes import promote_types
+from ...._arrays.result_layout import as_iterated
+from ...._autograd.apply import apply
+from ...._autograd.views import check_writable
+from ...._tensor.tensor import Tensor
+from ...declare.dims import wrap_dim
+from ...declare.elementwise_calls import conj
+from ...declare.promotion import number_as, plain_number
+from ...declare.public import attach, public, write_into
+from ...declare.record import Op
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, turn
+from .blas import FLOATS, by_column, mat2_gradient
 from .product_checks import (
     SPELLED,
     check_bmm,
@@ -31,7 +32,6 @@ from .product_checks import (
     require,
     spoken,
 )
-from .products import FLOATS, by_column, mat2_gradient
 from .shared_products import affine, matmul
 
 _ndarray = np.ndarray

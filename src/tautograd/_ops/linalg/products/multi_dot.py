@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ..._tensor.tensor import Tensor
-from ..declare.out_rules import cpp_name
-from ..declare.public import LINALG, public
-from ..declare.shapes import tensor_list
-from ..shape.squeeze import unsqueeze
-from ..shape.views import view_to
+from ...._tensor.tensor import Tensor
+from ...declare.out_rules import cpp_name
+from ...declare.public import LINALG, public
+from ...declare.shapes import tensor_list
+from ...shape.squeeze import unsqueeze
+from ...shape.views import view_to
+from .blas import mm
 from .product_checks import SPELLED, spoken
-from .products import mm
 
 
 def _cheapest(sizes: list[int]) -> Any:

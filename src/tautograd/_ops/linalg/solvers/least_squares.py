@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import holds_throughout
-from ..._arrays.result_layout import by_place, in_c_order
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import check_broadcast, conj, require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, by_columns, product, scale_rows
-from .matrix_checks import LinAlgError
-from .product_checks import spoken
+from ...._arrays.checks import holds_throughout
+from ...._arrays.result_layout import by_place, in_c_order
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import check_broadcast, conj, require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, by_columns, product, scale_rows
+from ..matrix_checks import LinAlgError
+from ..products.product_checks import spoken
 
 
 def epsilon_of(x: Any, m: int, n: int) -> float:
@@ -127,7 +127,7 @@ def pinv(
             "or more dimensions of float, double, cfloat or cdouble types"
         )
     if hermitian and input._data.shape[-1] != input._data.shape[-2]:
-        from .matrix_checks import check_square
+        from ..matrix_checks import check_square
 
         check_square("linalg.eigh", input)
     if rcond is not None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
-from ..declare.elementwise_calls import require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, by_columns, identity, product
-from .matrix_checks import check_float, check_kernel, check_matrix
-from .triangular_solve import triangular_op
+from ...._autograd.apply import apply
+from ...declare.elementwise_calls import require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, by_columns, identity, product
+from ..matrix_checks import check_float, check_kernel, check_matrix
+from ..solvers.triangular_solve import triangular_op
 
 
 def _qr(x: Any, mode: str) -> Any:

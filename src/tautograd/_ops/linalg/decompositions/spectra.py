@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import require_all
-from ..._autograd.modes import modes
-from ..._tensor.tensor import Tensor
-from .matrices import identity, raw
+from ...._arrays.checks import require_all
+from ...._autograd.modes import modes
+from ...._tensor.tensor import Tensor
+from ..matrices import identity, raw
 
 
 def check_gauge(name: str, phase: Any, what: str) -> None:

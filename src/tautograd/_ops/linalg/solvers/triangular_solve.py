@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import check_broadcast, conj, require_tensor
-from ..declare.public import LINALG, public
-from ..declare.record import Op
-from ..declare.return_types import RETURN_TYPES
-from ..declare.samples import Sample, T
-from .matrices import adjoint, by_columns, turn
-from .matrix_algorithms import solve_triangle
-from .matrix_checks import check_kernel, check_matrix, check_same, check_square, check_system
-from .product_checks import spoken
+from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import check_broadcast, conj, require_tensor
+from ...declare.public import LINALG, public
+from ...declare.record import Op
+from ...declare.return_types import RETURN_TYPES
+from ...declare.samples import Sample, T
+from ..matrices import adjoint, by_columns, turn
+from ..matrix_algorithms import solve_triangle
+from ..matrix_checks import check_kernel, check_matrix, check_same, check_square, check_system
+from ..products.product_checks import spoken
 
 
 def _solve(a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:

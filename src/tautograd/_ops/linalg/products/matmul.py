@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
-from ..._autograd.autocast_state import EVER_USED
-from ..._autograd.lifted import COUNTERPARTS
-from ..._autograd.modes import modes
-from ..._tensor.tensor import Tensor
-from ..declare.elementwise_calls import check_broadcast
-from ..declare.guarding import no_method
-from ..declare.public import LINALG, public
-from ..declare.record import unviewed
-from ..shape.broadcasting import expand_to
-from ..shape.permutations import t, transpose
-from ..shape.squeeze import squeeze, squeeze_dim_op, unsqueeze
-from ..shape.views import reshape_to, unsafe_view_op
-from .matrices import turn
+from ...._autograd.apply import apply
+from ...._autograd.autocast_state import EVER_USED
+from ...._autograd.lifted import COUNTERPARTS
+from ...._autograd.modes import modes
+from ...._tensor.tensor import Tensor
+from ...declare.elementwise_calls import check_broadcast
+from ...declare.guarding import no_method
+from ...declare.public import LINALG, public
+from ...declare.record import unviewed
+from ...shape.broadcasting import expand_to
+from ...shape.permutations import t, transpose
+from ...shape.squeeze import squeeze, squeeze_dim_op, unsqueeze
+from ...shape.views import reshape_to, unsafe_view_op
+from ..matrices import turn
+from .blas import bmm, dot, mm, mv, plain_product
 from .product_checks import require
-from .products import bmm, dot, mm, mv, plain_product
 
 # PyTorch takes the extra dimension of a fresh result away in place.
 _squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")
@@ -76,7 +76,7 @@ def _folds(input: Tensor, other: Tensor) -> bool:
 
 def _folded(input: Tensor, other: Tensor) -> Any:
     flipped = other._data.ndim > input._data.ndim
-    from ..shape.rearranging import contiguous
+    from ...shape.rearranging import contiguous
 
     batch, small = (transpose(other, -2, -1), input) if flipped else (input, other)
     if flipped and small._data.ndim == 2:
