@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._tensor.tensor import Tensor
-from .apply import edge_of
+from ..._tensor.tensor import Tensor
+from ..apply import edge_of
 
 
 class Captures:

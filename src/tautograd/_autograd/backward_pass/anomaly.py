@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Tensor
-from .._user_code.owners import internal
-from .modes import change, modes
-from .node import Node
+from ..._tensor.tensor import Tensor
+from ..._user_code.owners import internal
+from ..modes import change, modes
+from ..node import Node
 
 
 class detect_anomaly:

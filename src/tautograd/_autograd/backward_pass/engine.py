@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import OWN_DTYPE, Tensor
-from .._user_code.sites import mark
-from .apply import edge_of
+from ..._tensor.tensor import OWN_DTYPE, Tensor
+from ..._user_code.sites import mark
+from ..apply import edge_of
+from ..modes import change, modes, set_grad
+from ..node import FREED, Node
+from ..saved import unpack
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks, sum_of
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
-from .modes import change, modes, set_grad
-from .node import FREED, Node
-from .saved import unpack
 
 _FLOAT32 = np.dtype(np.float32)
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batching.levels import sum_level
-from .._arrays.dtypes import HALF_CODES, HALVES
-from .._arrays.sums import broadcast_axes, exact_sum
-from .._tensor.tensor import Tensor
-from .apply import apply
+from ..._arrays.batching.levels import sum_level
+from ..._arrays.dtypes import HALF_CODES, HALVES
+from ..._arrays.sums import broadcast_axes, exact_sum
+from ..._tensor.tensor import Tensor
+from ..apply import apply
+from ..modes import modes
+from ..node import Node, recorded_at
+from ..saved import unpack
 from .arrivals import as_grad_tensor, call_node_hooks, call_prehooks
-from .modes import modes
-from .node import Node, recorded_at
-from .saved import unpack
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -70,7 +70,7 @@ def _run_node(node: Node, gradient: Any, lifted: bool) -> Any:
     elif gradient is None:
         grads = (None,) * len(node.edges)
     elif lifted or node.packed is not None:
-        from .lifted import run_lifted
+        from ..lifted import run_lifted
 
         grads = run_lifted(node, gradient, lifted)
     else:
@@ -183,7 +183,7 @@ def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
     """
     for level in levels - {one.number for one in modes.vmap_levels}:
         if lifted:
-            from .transforms.vmap import sum_batch_op
+            from ..transforms.vmap import sum_batch_op
 
             grad = apply(sum_batch_op, (grad,), {"level": level})
         else:
@@ -194,7 +194,7 @@ def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
 def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:
     to_real = dtype.kind != "c" and _dtype_of(grad).kind == "c"
     if lifted:
-        from .._arrays.dtypes import from_numpy_dtype
+        from ..._arrays.dtypes import from_numpy_dtype
 
         return (grad.real if to_real else grad).to(from_numpy_dtype(dtype))
     if to_real:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batching.levels import levels_of
-from .._arrays.formats import contiguous_format
-from .._arrays.strided import is_dense
-from .._tensor.tensor import OWN_DTYPE, Tensor, make
-from .effects import call_hook
-from .hooks import call_tensor_hooks
-from .modes import modes
-from .node import Node
+from ..._arrays.batching.levels import levels_of
+from ..._arrays.formats import contiguous_format
+from ..._arrays.strided import is_dense
+from ..._tensor.tensor import OWN_DTYPE, Tensor, make
+from ..effects import call_hook
+from ..hooks import call_tensor_hooks
+from ..modes import modes
+from ..node import Node
 
 # Held while a gradient is added to another. One for all leaves: adding takes less time than finding a leaf's own
 # lock would. It may be taken twice: what an addition calls (a mode, a finaliser) may go backward itself.
