@@ -10,7 +10,7 @@ Class = TypeVar("Class", bound=type[Any])
 
 def own_constructor(cls: Class) -> Class:
     """Give a class the inherited `__init__` as its own: errors about arguments then name the class."""
-    shared: Any = cls.__init__  # type: ignore[misc]
+    shared: Any = cls.__init__
     own = FunctionType(
         shared.__code__,
         shared.__globals__,
@@ -23,5 +23,5 @@ def own_constructor(cls: Class) -> Class:
     own.__doc__ = shared.__doc__
     own.__module__ = shared.__module__
     own.__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = own  # type: ignore[misc]
+    cls.__init__ = own
     return cls
