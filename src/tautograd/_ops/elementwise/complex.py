@@ -163,8 +163,12 @@ def _write(part: Tensor, value: Any) -> None:
 
 cls: Any = Tensor
 # Functions of their own: a subclass is asked about `Tensor.real.__get__` here, about `torch.real` there.
-cls.real = property(lambda self: real(self), lambda self, value: _write(real(self), value))
-cls.imag = property(lambda self: imag(self), lambda self, value: _write(imag(self), value))
+cls.real = property(
+    lambda self: real(self), lambda self, value: _write(real(self), value), doc=real.__doc__
+)
+cls.imag = property(
+    lambda self: imag(self), lambda self, value: _write(imag(self), value), doc=imag.__doc__
+)
 
 # --- conjugates ----------------------------------------------------------------------------------
 
