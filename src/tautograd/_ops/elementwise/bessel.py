@@ -62,8 +62,10 @@ i0e_op = _modified(
     "`i0` scaled by `exp(-|x|)`.",
     "SpecialI0EBackward0",
 )
-i1_op = _modified("i1", _i1_slope, "The modified Bessel function of the first kind, of order 1.")
-i1e_op = _modified("i1e", _i1e_slope, "`i1` scaled by `exp(-|x|)`.", "SpecialI1EBackward0")
+i1_op: Op = _modified(
+    "i1", _i1_slope, "The modified Bessel function of the first kind, of order 1."
+)
+i1e_op: Op = _modified("i1e", _i1e_slope, "`i1` scaled by `exp(-|x|)`.", "SpecialI1EBackward0")
 SPECIAL["i0"] = FUNCTIONS["i0"]
 
 # PyTorch gives these no gradient. Name, SciPy's function, docstring.

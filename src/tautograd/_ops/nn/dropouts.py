@@ -134,7 +134,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return found
 
 
-def _alpha_dropout(name: str, by_feature: bool, what: str) -> Any:
+def _alpha_dropout(name: str, by_feature: bool, what: str) -> Callable[..., Tensor]:
     def dropout(
         input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
     ) -> Tensor:

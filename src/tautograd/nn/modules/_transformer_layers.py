@@ -9,7 +9,7 @@ from typing import Any
 from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from .. import functional as F
-from ._constructors import own_constructor
+from ._shared.constructors import own_constructor
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .dropout import Dropout

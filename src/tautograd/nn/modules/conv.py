@@ -6,8 +6,8 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from .. import functional as F
-from ._constructors import own_constructor
-from ._weight_and_bias import WeightAndBias
+from ._shared.constructors import own_constructor
+from ._shared.weight_and_bias import WeightAndBias
 from .utils import _ntuple, _reverse_repeat_tuple
 
 __all__ = [
@@ -332,7 +332,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     _convolve = staticmethod(F.conv_transpose3d)
 
 
-from ._lazy_conv import (  # noqa: E402  (they are made of the classes above)
+from ._shared.lazy_conv import (  # noqa: E402  (they are made of the classes above)
     LazyConv1d,
     LazyConv2d,
     LazyConv3d,

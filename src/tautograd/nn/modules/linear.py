@@ -12,7 +12,7 @@ from ..._ops.nn.linear import bilinear, linear, plus_transposed, tall_linear, ti
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import UninitializedParameter
-from ._weight_and_bias import WeightAndBias
+from ._shared.weight_and_bias import WeightAndBias
 from .lazy import LazyModuleMixin
 from .module import Module
 

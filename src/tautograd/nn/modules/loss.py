@@ -9,7 +9,7 @@ from ..._ops.nn.losses.reduction import legacy_reduction
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from .. import functional as F
-from ._constructors import own_constructor
+from ._shared.constructors import own_constructor
 from .distance import PairwiseDistance
 from .module import Module
 

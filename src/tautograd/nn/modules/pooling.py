@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from .. import functional as F
-from ._constructors import own_constructor
+from ._shared.constructors import own_constructor
 from .module import Module
 from .utils import _ntuple
 

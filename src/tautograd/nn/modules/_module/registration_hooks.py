@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ..._autograd.hooks import RemovableHandle, add_hook
+from ...._autograd.hooks import RemovableHandle, add_hook
 
 Hook = Callable[..., Any]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._tensor.tensor import Tensor
-from ..parameter import UninitializedParameter
-from ._constructors import own_constructor
-from .conv import (
+from ...._tensor.tensor import Tensor
+from ...parameter import UninitializedParameter
+from ..conv import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -18,7 +17,8 @@ from .conv import (
     _ConvNd,
     _ConvTransposeNd,
 )
-from .lazy import LazyModuleMixin
+from ..lazy import LazyModuleMixin
+from .constructors import own_constructor
 
 
 class _Lazy(LazyModuleMixin, _ConvNd):

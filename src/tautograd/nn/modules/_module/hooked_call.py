@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._autograd.effects import call_hook
-from ..._tensor.tensor import Tensor
-from ...utils.hooks import BackwardHook
-from ._hooks import WrappedHook, global_hooks
+from ...._autograd.effects import call_hook
+from ...._tensor.tensor import Tensor
+from ....utils.hooks import BackwardHook
+from .._hooks import WrappedHook, global_hooks
 
 
 def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tautograd as torch
 
-from ..._autograd.hooks import RemovableHandle, add_hook
-from ..._tensor.tensor import Tensor
-from ..parameter import Parameter, is_lazy
-from ._hooks import WrappedHook
+from ...._autograd.hooks import RemovableHandle, add_hook
+from ...._tensor.tensor import Tensor
+from ...parameter import Parameter, is_lazy
+from .._hooks import WrappedHook
 
 EXTRA_STATE = "_extra_state"
 

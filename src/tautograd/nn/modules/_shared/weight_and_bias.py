@@ -7,10 +7,10 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._tensor.tensor import Tensor
-from .. import init
-from ..parameter import Parameter
-from .module import Module
+from ...._tensor.tensor import Tensor
+from ... import init
+from ...parameter import Parameter
+from ..module import Module
 
 
 class WeightAndBias(Module):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from ..._ops.declare.guarding import in_words
-from ..._tensor.tensor import Tensor
-from ..._user_code.owners import internal
-from ..parameter import is_lazy
+from ...._ops.declare.guarding import in_words
+from ...._tensor.tensor import Tensor
+from ...._user_code.owners import internal
+from ...parameter import is_lazy
 
 _KINDS = (RuntimeError, ValueError, IndexError, TypeError)
 

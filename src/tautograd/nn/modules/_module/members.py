@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import tautograd as torch
 
-from ..._autograd.effects import structure
-from ..._tensor.tensor import Tensor
-from ..parameter import Parameter
-from ._registration_hooks import (
+from ...._autograd.effects import structure
+from ...._tensor.tensor import Tensor
+from ...parameter import Parameter
+from .registration_hooks import (
     buffer_registration_hooks,
     module_registration_hooks,
     parameter_registration_hooks,
@@ -18,7 +18,7 @@ from ._registration_hooks import (
 )
 
 if TYPE_CHECKING:
-    from .module import Module
+    from ..module import Module
 
 
 class Members:
@@ -90,7 +90,7 @@ class Members:
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Keep a child module under this name."""
-        from .module import Module
+        from ..module import Module
 
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{torch.typename(module)} is not a Module subclass")
@@ -198,7 +198,7 @@ class Members:
 
     def get_submodule(self, target: str) -> Any:
         """The module with this dotted name; "" is this one."""
-        from .module import Module
+        from ..module import Module
 
         found: Any = self
         for name in target.split(".") if target else ():
@@ -209,7 +209,7 @@ class Members:
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module in the place of the one with this dotted name (which `strict` asks for)."""
-        from .module import Module
+        from ..module import Module
 
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import tautograd as torch
 
-from ... import __future__ as choices
-from ..._autograd.effects import structure
-from ..._tensor.tensor import Tensor
-from ..parameter import Parameter, is_lazy
+from .... import __future__ as choices
+from ...._autograd.effects import structure
+from ...._tensor.tensor import Tensor
+from ...parameter import Parameter, is_lazy
 
 
 class Conversion:
