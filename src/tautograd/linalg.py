@@ -10,7 +10,7 @@ __all__ = sorted({*LINALG, *_LATER})
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
-        from ._ops.linalg import ldl
+        from ._ops.linalg.decompositions import ldl
 
         globals().update({each: LINALG[each] for each in _LATER})
         return getattr(ldl, name)

@@ -157,7 +157,7 @@ def test_leaf_does_not_keep_its_graphs(torch):
 
 @pytest.mark.parametrize("layers", ["linear", "joint rules"])
 def test_a_leaf_takes_its_gradient_without_a_copy(layers, monkeypatch):
-    from tautograd._autograd import arrivals
+    from tautograd._autograd.backward_pass import arrivals
 
     nn = tautograd.nn
     model = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._ops.linalg import shared_products
+from tautograd._ops.linalg.products import shared_products
 from tests.eager_kernels.ways import numbers
 
 SIZES = [(64, 784, 256), (1, 1024, 512), (600, 33, 31), (31, 40, 700), (257, 65, 129)]

@@ -1,47 +1,23 @@
-"""All that a part of the kit could have replaced, to be compared before and after."""
+"""All that a part of the kit could have replaced, to be compared before and after: every global of every module
+and every member of every class of PyTorch, of tautograd, of NumPy and of the standard library."""
 
 from __future__ import annotations
 
-import builtins
+import gc
 import importlib
-import json
-import math
-import random
+import signal
 import sys
+import threading
 import warnings
 from typing import Any
 
-import numpy as np
 import torch
 
 import tautograd
 
 ENGINES = {"torch": torch, "tautograd": tautograd}
+OWNED = {"torch", "tautograd", "numpy", *sys.stdlib_module_names}
 
-
-def _parts(engine: Any) -> list[Any]:
-    """Modules and classes of an engine whose names anybody might replace."""
-    part = lambda path: importlib.import_module(f"{engine.__name__}.{path}")  # noqa: E731
-    optimizer, schedulers = part("optim.optimizer"), part("optim.lr_scheduler")
-    modules = [
-        engine, engine.nn, engine.optim, engine.autograd, engine.nn.functional, engine.nn.utils,
-        engine.nn.init, optimizer, schedulers, part("nn.utils.clip_grad"),
-        part("nn.modules.module"), part("amp.grad_scaler"), part("overrides"), part("random"),
-        part("utils.checkpoint"), part("func"),
-    ]  # fmt: skip
-    classes = [
-        engine.Tensor, engine.nn.Parameter, engine.nn.Module, engine.nn.Linear, engine.nn.Dropout,
-        engine.Generator, engine.autograd.Function, optimizer.Optimizer, engine.optim.SGD,
-        engine.optim.Adam, schedulers.LRScheduler, schedulers.StepLR, schedulers.ReduceLROnPlateau,
-        part("amp.grad_scaler").GradScaler,
-    ]  # fmt: skip
-    return modules + classes
-
-
-OWNERS = [
-    *_parts(torch), *_parts(tautograd), math, json, json.JSONEncoder, json.JSONDecoder, builtins,
-    importlib, random, random.Random, np, np.random, sys, warnings,
-]  # fmt: skip
 # What Python and PyTorch themselves write down there as they go.
 _MOVING = {
     "last_exc",
@@ -50,11 +26,21 @@ _MOVING = {
     "last_traceback",
     "_onceregistry",
     "_filters_version",
+    "next_id",  # of hooks
 }
 
 
-def _names(owner: Any) -> dict[str, int]:
-    return {name: id(value) for name, value in vars(owner).items() if name not in _MOVING}
+def _modules() -> dict[str, Any]:
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in OWNED and hasattr(module, "__dict__")
+    }
+
+
+def _members(owner: Any) -> dict[str, Any]:
+    """Every name, with what is there: held, so that nothing else can come to have its identity."""
+    return {name: value for name, value in list(vars(owner).items()) if name not in _MOVING}
 
 
 def _hooks(engine: Any) -> dict[str, int]:
@@ -73,53 +59,62 @@ def _modes(engine: Any) -> list[Any]:
     return list(overrides._get_current_function_mode_stack())
 
 
-def snapshot() -> dict[str, Any]:
-    """Every name of every owner, by identity, and the state around them."""
-    found: dict[str, Any] = {}
-    for owner in OWNERS:
-        found[f"{type(owner).__name__} {getattr(owner, '__qualname__', owner.__name__)} of "
-              f"{getattr(owner, '__module__', '')}"] = _names(owner)  # fmt: skip
-    found["kinds"] = [type(owner) for owner in OWNERS]
-    found["meta path"] = list(sys.meta_path)
-    found["filters"] = list(warnings.filters)
-    found["profile"] = sys.getprofile(), sys.gettrace()
+def _state() -> dict[str, Any]:
+    """What is not the name of anything."""
+    found: dict[str, Any] = {
+        "meta path": list(sys.meta_path),
+        "path": list(sys.path),
+        "filters of warnings": list(warnings.filters),
+        "profile and trace": (sys.getprofile(), sys.gettrace()),
+        "of new threads": (threading.getprofile(), threading.gettrace()),
+        "garbage collection": (gc.isenabled(), list(gc.callbacks)),
+        "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
+    }
     for name, engine in ENGINES.items():
         found[f"hooks of {name}"] = _hooks(engine)
         found[f"modes of {name}"] = _modes(engine)
         found[f"anomaly of {name}"] = (
-            engine.is_anomaly_enabled(), engine.is_anomaly_check_nan_enabled(),
-        )  # fmt: skip
+            engine.is_anomaly_enabled(),
+            engine.is_anomaly_check_nan_enabled(),
+        )
     return found
 
 
-def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What is not as it was, in words."""
-    found = []
-    for key, one in before.items():
-        other = after[key]
-        if one == other:
-            continue
-        if isinstance(one, dict):
-            names = [n for n in {**one, **other} if one.get(n) != other.get(n)]
-            if key.startswith(
-                "module "
-            ):  # which may load more of its parts when they are asked for
-                names = [n for n in names if n in one]
-            if names:
-                found.append(f"{key}: {', '.join(sorted(names))}")
-        else:
-            found.append(f"{key}: {one} -> {other}")
-    return found
+class Snapshot:
+    """How everything is now."""
 
+    def __init__(self) -> None:
+        self.state = _state()
+        modules = _modules()
+        self.kinds = {name: type(module) for name, module in modules.items()}
+        self.modules = {name: _members(module) for name, module in modules.items()}
+        self.classes: dict[type, dict[str, Any]] = {
+            value: {}
+            for members in self.modules.values()
+            for value in members.values()
+            if issubclass(type(value), type) and value.__module__.partition(".")[0] in OWNED
+        }
+        for kind in self.classes:
+            self.classes[kind] = _members(kind)
 
-def everywhere() -> dict[str, dict[str, int]]:
-    """Every global of every module that is loaded."""
-    found = {}
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("_pytest", "pluggy", "pytest", "hypothesis", "xdist", "execnet")):
-            continue
-        try:
-            found[name] = {key: id(value) for key, value in list(vars(module).items())}
-        except TypeError:
-            continue
-    return found
+    def differences(self, after: Snapshot) -> list[str]:
+        """What is not as it was, in words."""
+        found = [
+            f"{key}: {value} -> {after.state[key]}"
+            for key, value in self.state.items()
+            if value != after.state[key]
+        ]
+        for name, members in self.modules.items():
+            # A module may load more of its parts when they are asked for, and be taken out itself.
+            now = after.modules.get(name, members)
+            moved = [key for key in members if now.get(key) is not members[key]]
+            if after.kinds.get(name, self.kinds[name]) is not self.kinds[name]:
+                moved.append("__class__")
+            if moved:
+                found.append(f"module {name}: {', '.join(sorted(moved))}")
+        for kind, members in self.classes.items():
+            now = after.classes.get(kind) or _members(kind)
+            moved = [key for key in {**members, **now} if now.get(key) is not members.get(key)]
+            if moved:
+                found.append(f"{kind}: {', '.join(sorted(moved))}")
+        return found

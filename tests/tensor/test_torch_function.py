@@ -49,6 +49,20 @@ def test_a_class_answers_calls(torch: Any) -> Any:
 
 
 @same
+def test_parts_of_complex_numbers_are_asked_about_as_functions_and_as_attributes(torch: Any) -> Any:
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return func
+
+    x = torch.ones(2, dtype=torch.complex64).as_subclass(Asked)
+    attributes = [getattr(x.real, "__name__", ""), getattr(x.imag, "__name__", "")]
+    return torch.real(x) is torch.real, torch.imag(x) is torch.imag, attributes
+
+
+@same
 def test_a_class_without_an_answer_is_named(torch: Any) -> None:
     with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.exp'"):
         torch.exp(_diagonal(torch))

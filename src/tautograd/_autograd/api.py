@@ -10,8 +10,8 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .._user_code.sites import warning_level
-from .arrivals import as_grad_tensor
-from .engine import run_backward
+from .backward_pass.arrivals import as_grad_tensor
+from .backward_pass.engine import run_backward
 from .graph import GradientEdge, stand_in
 from .hooks import retain_grad
 from .modes import modes

@@ -228,7 +228,7 @@ def edge_of(tensor: Tensor) -> Any:
 def watched(node: Node) -> Node:
     """A node recorded in a special mode: anomaly detection wants to know its stack."""
     if modes.anomaly:
-        from .anomaly import remember_stack
+        from .backward_pass.anomaly import remember_stack
 
         remember_stack(node)
     return node

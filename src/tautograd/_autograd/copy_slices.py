@@ -112,7 +112,7 @@ class CopySlices(Node):
 
     def run_custom(self, gradient: Any, lifted: bool) -> Any:
         """The gradient of the old base, and those of the operation's other inputs."""
-        from .chain_rule import fit, run_node
+        from .backward_pass.chain_rule import fit, run_node
 
         if gradient is None:
             return (None,) * len(self.edges)

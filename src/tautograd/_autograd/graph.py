@@ -176,7 +176,7 @@ class _Handles(RemovableHandle):
 
 
 def _when_any(tensors: list[Tensor], fn: Callable[..., None]) -> _Handles:
-    from .engine import current_run
+    from .backward_pass.engine import current_run
 
     seen: dict[str, Any] = {"run": None}
 
@@ -189,7 +189,7 @@ def _when_any(tensors: list[Tensor], fn: Callable[..., None]) -> _Handles:
 
 
 def _when_all(tensors: list[Tensor], fn: Callable[..., None]) -> _Handles:
-    from .engine import current_run, tensors_reached
+    from .backward_pass.engine import current_run, tensors_reached
 
     lock = threading.Lock()
     state: dict[Any, dict[int, Tensor]] = {}

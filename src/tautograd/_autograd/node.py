@@ -118,7 +118,7 @@ class Node:
 
     def __call__(self, *gradients: Any) -> Any:
         """The gradients of the inputs from those of the outputs: this one step of the chain rule."""
-        from .chain_rule import called
+        from .backward_pass.chain_rule import called
 
         return called(self, gradients)
 

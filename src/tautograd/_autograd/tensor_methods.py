@@ -9,8 +9,8 @@ from .._ops.declare.guarding import explain, marked
 from .._ops.declare.out_rules import cpp_name
 from .._tensor.tensor import OWN_DTYPE, Tensor, current_node, make
 from .api import backward, ones_like_root
+from .backward_pass.engine import walk
 from .effects import put_off_no_longer
-from .engine import walk
 from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
 from .modes import modes
 from .saved import Detached

@@ -7,6 +7,7 @@ summed by vectors of columns, so no sum is ever shared between threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._compile.native.llvm.algebra import Term
@@ -76,48 +77,45 @@ def log_softmax(w: Writer) -> None:
         w.vectors(width, lowered)
 
 
-def softmax_gradient(w: Writer) -> None:
-    """`(g, y, out, width)`: y (g - Σ g y)."""
+def _sum_then_move(
+    w: Writer,
+    added: Callable[[Term, Term, str | None], Term],
+    moved: Callable[[Term, Term, Term], Term],
+) -> None:
+    """A gradient `(g, y, out, width)` in two passes over a row: a sum, then each element by that sum."""
     g, y, out, width = w.arguments()
     with w.each(BEGIN, END) as number:
         start = w.times(number, width)
-        row, shares, result = (w.at(a, start) for a in (g, y, out))
+        gradients, results, written = (w.at(a, start) for a in (g, y, out))
         total = w.sum_variable()
 
-        def added(index: str, mask: str | None) -> None:
-            product = w.load(w.at(row, index), mask).to(_WIDE)
-            product = product * w.load(w.at(shares, index), mask).to(_WIDE)
-            w.add_to(total, w.kept(mask, product, 0.0))
+        def both(index: str, mask: str | None) -> tuple[Term, Term]:
+            return w.load(w.at(gradients, index), mask), w.load(w.at(results, index), mask)
 
-        w.vectors(width, added)
+        def first(index: str, mask: str | None) -> None:
+            w.add_to(total, added(*both(index, mask), mask))
+
+        w.vectors(width, first)
         whole = w.splat(w.total(total.get()).to(w.dtype))
 
-        def moved(index: str, mask: str | None) -> None:
-            value = w.load(w.at(row, index), mask) - whole
-            w.store(w.load(w.at(shares, index), mask) * value, w.at(result, index), mask)
+        def second(index: str, mask: str | None) -> None:
+            w.store(moved(*both(index, mask), whole), w.at(written, index), mask)
 
-        w.vectors(width, moved)
+        w.vectors(width, second)
+
+
+def softmax_gradient(w: Writer) -> None:
+    """`(g, y, out, width)`: y (g - Σ g y)."""
+    _sum_then_move(
+        w,
+        lambda g, y, mask: w.kept(mask, g.to(_WIDE) * y.to(_WIDE), 0.0),
+        lambda g, y, total: y * (g - total),
+    )
 
 
 def log_softmax_gradient(w: Writer) -> None:
     """`(g, y, out, width)`: g - e^y Σ g."""
-    g, y, out, width = w.arguments()
-    with w.each(BEGIN, END) as number:
-        start = w.times(number, width)
-        row, logs, result = (w.at(a, start) for a in (g, y, out))
-        total = w.sum_variable()
-
-        def added(index: str, mask: str | None) -> None:
-            w.add_to(total, w.load(w.at(row, index), mask))
-
-        w.vectors(width, added)
-        whole = w.splat(w.total(total.get()).to(w.dtype))
-
-        def moved(index: str, mask: str | None) -> None:
-            value = w.load(w.at(row, index), mask) - exp(w.load(w.at(logs, index), mask)) * whole
-            w.store(value, w.at(result, index), mask)
-
-        w.vectors(width, moved)
+    _sum_then_move(w, lambda g, y, mask: g, lambda g, y, total: g - exp(y) * total)
 
 
 # --- norms ----------------------------------------------------------------------------------------

@@ -36,30 +36,18 @@ from .indexing import (
     take_put,
     unravelling,
 )
-from .linalg import (
-    addmm,
+from .linalg import determinants, matrix_functions, matrix_norms
+from .linalg.decompositions import (
     cholesky,
-    contractions,
-    determinants,
     eigenvalues,
-    einsum,
-    factors_first,
     householder,
-    inverses,
-    least_squares,
     lowrank,
     lu,
-    lu_solve,
-    matmul,
-    matrix_functions,
-    matrix_norms,
-    multi_dot,
-    products,
     qr,
     singular_values,
-    tensorsolve,
-    triangular_solve,
 )
+from .linalg.products import addmm, blas, contractions, einsum, factors_first, matmul, multi_dot
+from .linalg.solvers import inverses, least_squares, lu_solve, tensorsolve, triangular_solve
 from .nn import linear, normalize, pixel_shuffle
 from .nn.losses import distances
 from .reductions import (

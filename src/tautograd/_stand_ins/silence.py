@@ -1,4 +1,4 @@
-"""Warnings that are not shown, in this thread, for a while; in all other threads they are.
+"""Warnings of this thread, not shown or written down for a while; in all other threads they are as ever.
 
 `warnings.catch_warnings` replaces the filters of the whole process, and two threads that leave it in the
 order in which they entered leave one's filters behind for good. Here a single filter is put in front
@@ -7,11 +7,13 @@ while any thread is inside, and it matches only in those that are.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from .slots import lock
+from .slots import WhileAnybody, lock
 
 
 class _Depth(threading.local):
@@ -28,12 +30,12 @@ class _Matches:
         return self._depth.inside > 0
 
 
-class WithoutWarnings:
-    """A context inside of which this thread's warnings are not shown."""
+class _InFront:
+    """A context inside of which a filter for this thread's warnings stands before all others."""
 
-    def __init__(self) -> None:
+    def __init__(self, action: str) -> None:
         self._depth = _Depth()
-        self._filter: Any = ("ignore", _Matches(self._depth), Warning, None, 0)
+        self._filter: Any = (action, _Matches(self._depth), Warning, None, 0)
         self._inside = 0
         self._filters: Any = None  # the list it was put in, which a user may have put aside since
 
@@ -79,4 +81,51 @@ def _changed() -> None:
         tell()
 
 
+class WithoutWarnings(_InFront):
+    """A context inside of which this thread's warnings are not shown."""
+
+    def __init__(self) -> None:
+        super().__init__("ignore")
+
+
 without_warnings = WithoutWarnings()
+_every_warning = _InFront("always")
+
+
+class _Lists(threading.local):
+    """Where this thread's warnings are written down: the innermost list last."""
+
+    def __init__(self) -> None:
+        self.open: list[list[warnings.WarningMessage]] = []
+
+
+_lists = _Lists()
+
+
+def _showing(below: Any) -> Any:
+    def showwarning(
+        message: Any, category: Any, filename: Any, lineno: Any, file: Any = None, line: Any = None
+    ) -> None:
+        if _lists.open:
+            _lists.open[-1].append(
+                warnings.WarningMessage(message, category, filename, lineno, file, line)
+            )
+        else:
+            below(message, category, filename, lineno, file, line)
+
+    return showwarning
+
+
+_written_down = WhileAnybody(lambda: [(warnings, "showwarning", _showing)])
+
+
+@contextlib.contextmanager
+def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Inside, this thread's warnings, all of them, are written down and not shown."""
+    caught: list[warnings.WarningMessage] = []
+    with _written_down, _every_warning:
+        _lists.open.append(caught)
+        try:
+            yield caught
+        finally:
+            _lists.open.pop()

@@ -143,11 +143,7 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
             return _held_nowhere(name, shape, kind, layout, as_device(device), requires_grad)
         if pin_memory:
             refuse_pinned()
-        if out is not None and dtype is not None and out.dtype is not kind:
-            raise RuntimeError(
-                f"dtype {LEGACY_NAMES[kind]} does not match dtype of out parameter "
-                f"({LEGACY_NAMES[out.dtype]})"
-            )
+        check_kind_of_out(out, None if dtype is None else kind)
         return _new(name, shape, value, kind, device, requires_grad, out, memory_format)
 
     create.__name__ = create.__qualname__ = name

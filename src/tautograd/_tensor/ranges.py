@@ -226,6 +226,19 @@ def _given(values: Any, out: Any, device: Any, requires_grad: bool, name: str) -
 # --- a number of steps between two ends -----------------------------------------------------------
 
 
+def _ends(
+    name: str, start: Any, end: Any, steps: Any, dtype: Any, layout: Any, out: Any
+) -> tuple[Any, Any, int, Any]:
+    """The two ends as numbers, how many numbers there are, and their dtype."""
+    require_strided(name, layout)
+    count = _steps(name, start, end, steps)
+    start, end = number(name, start, "start", 1), number(name, end, "end", 2)
+    kind = _kind(name, dtype, out, start, end)
+    if kind.name == "bool" and count > 1:
+        raise _not_implemented(f"{name}_cpu", kind)
+    return start, end, count, kind
+
+
 @function
 def linspace(
     start: Any,
@@ -240,12 +253,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, evenly spaced, both ends included."""
-    require_strided("linspace", layout)
-    count = _steps("linspace", start, end, steps)
-    start, end = number("linspace", start, "start", 1), number("linspace", end, "end", 2)
-    kind = _kind("linspace", dtype, out, start, end)
-    if kind.name == "bool" and count > 1:
-        raise _not_implemented("linspace_cpu", kind)
+    start, end, count, kind = _ends("linspace", start, end, steps, dtype, layout, out)
     return _given(_between(start, end, count, kind), out, device, requires_grad, "linspace")
 
 
@@ -264,12 +272,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` powers of `base`, from `base**start` to `base**end`, exponents evenly spaced."""
-    require_strided("logspace", layout)
-    count = _steps("logspace", start, end, steps)
-    start, end = number("logspace", start, "start", 1), number("logspace", end, "end", 2)
-    kind = _kind("logspace", dtype, out, start, end)
-    if kind.name == "bool" and count > 1:
-        raise _not_implemented("logspace_cpu", kind)
+    start, end, count, kind = _ends("logspace", start, end, steps, dtype, layout, out)
     with np.errstate(all="ignore"):
         if kind.numpy.kind in "iu":
             exponents = _between(start, end, count, kind, integral=False)

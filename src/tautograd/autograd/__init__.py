@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
 from .._autograd.api import backward, grad
+from .._autograd.backward_pass.anomaly import detect_anomaly, set_detect_anomaly
 from .._autograd.function.function import Function
 from .._autograd.grad_mode import (
     enable_grad,

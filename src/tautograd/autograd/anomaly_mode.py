@@ -1,6 +1,6 @@
 """Anomaly detection: NaN in backward is an error that shows where the forward was recorded."""
 
-from .._autograd.anomaly import (
+from .._autograd.backward_pass.anomaly import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,

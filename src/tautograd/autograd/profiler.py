@@ -16,9 +16,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import tautograd
+
 from .._files.atomic import replacing
+from .._stand_ins.function_mode import FunctionMode
 from .._tensor.tensor import Tensor
-from ..overrides import _OfOperations
 from .profiler_util import EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
@@ -57,17 +59,6 @@ class _Recorder:
             self.events.append(event)
 
 
-class _Timing(_OfOperations.TorchFunctionMode):
-    def __init__(self, recorder: _Recorder) -> None:
-        super().__init__()
-        self._recorder = recorder
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = str(getattr(func, "__name__", func)).strip("_")
-        with self._recorder.event(f"aten::{name}", args):
-            return func(*args, **(kwargs or {}))
-
-
 class profile:  # noqa: N801 - PyTorch's name
     """Times what runs inside: `key_averages().table()` shows it by name."""
 
@@ -96,15 +87,20 @@ class profile:  # noqa: N801 - PyTorch's name
             if _active.recorder is not None:
                 raise RuntimeError("Profiler is already enabled on this thread")
             _active.recorder = self._recorder
-            self._mode = _Timing(self._recorder)
-            self._mode.__enter__()
+            self._mode = FunctionMode(tautograd, self._timed)
+            self._mode.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         if self._mode is not None:
-            self._mode.__exit__(None, None, None)
+            self._mode.stop()
             self._mode, _active.recorder = None, None
             self._done = True
+
+    def _timed(self, function: Any, args: Any, kwargs: Any) -> Any:
+        name = str(getattr(function, "__name__", function)).strip("_")
+        with self._recorder.event(f"aten::{name}", args):
+            return function(*args, **kwargs)
 
     @property
     def function_events(self) -> EventList:

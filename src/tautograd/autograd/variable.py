@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._autograd.engine import queue_callback
+from .._autograd.backward_pass.engine import queue_callback
 from .._tensor.tensor import Tensor
 
 

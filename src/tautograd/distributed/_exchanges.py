@@ -117,18 +117,11 @@ def gather(
 ) -> Work | None:
     """Give one rank the tensors of all, in a list."""
     check_tensor(tensor, "tensor")
-    if gather_list:
-        check_tensors(gather_list, "gather_list")
-    else:
-        gather_list = []
+    gather_list = _given_list(gather_list, "gather_list")
     same_dtype(*gather_list, tensor)
     if (found := group_of(group, "gather")) is None:
         return None
-    if dst is None and group_dst is None:
-        dst = found.ranks[0]
-    root = root_in(found, "ProcessGroupGloo::gather", dst, group_dst)
-    here = found.rank() == root
-    _only_at_root("gather_list", here, gather_list, "destination", "destination")
+    root, here = _with_list_at_root("gather", found, gather_list, dst, group_dst, "destination")
     given = Buffer(tensor, found)
     room = None
     if here:
@@ -147,11 +140,27 @@ def gather(
     )  # fmt: skip
 
 
-def _only_at_root(name: str, here: bool, tensors: Any, on: str, off: str) -> None:
+def _given_list(tensors: Any, name: str) -> Any:
+    """The list that one rank gives, or an empty one."""
+    if not tensors:
+        return []
+    check_tensors(tensors, name)
+    return tensors
+
+
+def _with_list_at_root(
+    name: str, group: Any, tensors: Any, rank: int | None, group_rank: int | None, kind: str
+) -> tuple[int, bool]:
+    """The rank in the group that has the list, rank 0 if none is named, and whether it is this one."""
+    if rank is None and group_rank is None:
+        rank = group.ranks[0]
+    root = root_in(group, f"ProcessGroupGloo::{name}", rank, group_rank)
+    here = group.rank() == root
     if here and not tensors:
-        raise ValueError(f"Argument ``{name}`` must be specified on {on} rank.")
+        raise ValueError(f"Argument ``{name}_list`` must be specified on {kind} rank.")
     if not here and tensors:
-        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{off} ranks.")
+        raise ValueError(f"Argument ``{name}_list`` must NOT be specified on non-{kind} ranks.")
+    return root, here
 
 
 @between_stretches(writes="tensor")
@@ -165,18 +174,11 @@ def scatter(
 ) -> Work | None:
     """Give each rank its tensor of the list of one."""
     check_tensor(tensor, "tensor")
-    if scatter_list:
-        check_tensors(scatter_list, "scatter_list")
-    else:
-        scatter_list = []
+    scatter_list = _given_list(scatter_list, "scatter_list")
     same_dtype(tensor, *scatter_list)
     if (found := group_of(group, "scatter")) is None:
         return None
-    if src is None and group_src is None:
-        src = found.ranks[0]
-    root = root_in(found, "ProcessGroupGloo::scatter", src, group_src)
-    here = found.rank() == root
-    _only_at_root("scatter_list", here, scatter_list, "source", "source")
+    root, here = _with_list_at_root("scatter", found, scatter_list, src, group_src, "source")
     out = Buffer(tensor, found)
     given = None
     if here:

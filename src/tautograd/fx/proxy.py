@@ -75,7 +75,6 @@ class Proxy:
         kwargs = kwargs or {}
         found: list[Any] = []
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        func = getattr(func, "_fx_original", func)  # while a trace shows functions
         return found[0].tracer.create_proxy("call_function", func, args, kwargs)
 
 

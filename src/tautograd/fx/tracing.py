@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from .._stand_ins.slots import replace
 from .._tensor.tensor import Tensor
 from ..nn.modules.container import ModuleList, Sequential
 from ..nn.modules.module import Module
@@ -19,14 +21,25 @@ from .proxy import Proxy, TracerBase
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
-_wrapped: list[tuple[dict[str, Any], str]] = []
+
+class _Namespace:
+    """A module's globals as attributes, so that one of them can be replaced as a class's member is."""
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.__dict__ = variables
+
+
+_namespaces: dict[int, _Namespace] = {}  # by the identity of the globals, which these keep alive
+_wrapped: dict[tuple[_Namespace, str], None] = {}  # in the order in which they were wrapped
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     """Keep a function's calls in traces as calls; said at the top of the module that has it."""
     frame = sys._getframe(1)
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    _wrapped.append((frame.f_globals, name))
+    variables = frame.f_globals
+    namespace = _namespaces.setdefault(id(variables), _Namespace(variables))
+    _wrapped[namespace, name] = None
     return fn_or_name
 
 
@@ -148,7 +161,7 @@ class Tracer(TracerBase):
         args, kwargs = self._inputs(function, is_module, fixed)
         if inspect.isfunction(function) and function.__code__.co_flags & _SEVERAL:
             function = _with_plain_parameters(function)
-        with _CallsShown(self), _FunctionsShown(self):
+        with _Shown(self):
             result = function(*([root, *args] if is_module else args), **kwargs)
         self.graph.output(self.create_arg(result))
         return self.graph
@@ -191,94 +204,58 @@ class GraphAppendingTracer(Tracer):
         self.graph, self.root = graph, Module()
 
 
-class _CallsShown:
-    """Inside, calls of modules go to a tracer first."""
+class _Shown:
+    """Inside, this thread's calls of modules, and of functions that were wrapped, go to a tracer first.
+
+    Other functions need no stand-in: they ask a proxy's `__torch_function__`.
+    """
 
     def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+        self._tracer, self._thread = tracer, threading.get_ident()
+        self._ends: list[Callable[[], None]] = []
 
     def __enter__(self) -> None:
-        tracer, self._before = self._tracer, Module.__call__
-        before: Any = self._before
+        try:
+            self._ends.append(replace(Module, "__call__", self._module_call))
+            for namespace, name in list(_wrapped):
+                if name in vars(namespace):
+                    self._ends.append(replace(namespace, name, self._function))
+        except BaseException:  # Ctrl-C
+            self.__exit__()
+            raise
 
+    def __exit__(self, *error: object) -> None:
+        while self._ends:
+            self._ends.pop()()
+
+    def _is_traced(self, arguments: Any) -> bool:
+        found: list[Any] = []
+        map_aggregate(arguments, lambda x: found.append(x) if isinstance(x, Proxy) else None)
+        return bool(found) and threading.get_ident() == self._thread
+
+    def _module_call(self, below: Any) -> Any:
         def call(module: Module, *args: Any, **kwargs: Any) -> Any:
-            found: list[Any] = []
-            map_aggregate(
-                (args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None
-            )
-            if not found:
-                return before(module, *args, **kwargs)
+            if not self._is_traced((args, kwargs)):
+                return below(module, *args, **kwargs)
 
             def forward(*a: Any, **k: Any) -> Any:
                 return module.forward(*a, **k)
 
-            return tracer.call_module(module, forward, args, kwargs)
+            return self._tracer.call_module(module, forward, args, kwargs)
 
-        Module.__call__ = call  # type: ignore[method-assign,assignment]
+        return call
 
-    def __exit__(self, *exc: object) -> None:
-        Module.__call__ = self._before  # type: ignore[method-assign]
-
-
-_NAMESPACES = ("", ".nn.functional", ".linalg", ".special", ".fft")
-
-
-class _FunctionsShown:
-    """Inside, tautograd's functions, and those that were wrapped, are nodes where a proxy is given.
-
-    The functions are replaced where programs find them: in tautograd's own modules and in those in
-    which the traced modules' classes are defined.
-    """
-
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
-        self._before: list[tuple[Any, str, Any]] = []
-
-    def __enter__(self) -> None:
-        shown: dict[int, Any] = {}
-        for rest in _NAMESPACES:
-            module = sys.modules.get(f"tautograd{rest}")
-            for name, value in list(vars(module).items()) if module is not None else ():
-                if isinstance(value, FunctionType) and not name.startswith("_"):
-                    shown.setdefault(id(value), self._shown(value))
-                    self._replace(module, name, value, shown[id(value)])
-        homes = {type(m).__module__ for m in self._tracer.root.modules()}
-        for home in (sys.modules.get(name) for name in homes if not name.startswith("tautograd")):
-            for name, value in list(vars(home).items()) if home is not None else ():
-                if id(value) in shown:
-                    self._replace(home, name, value, shown[id(value)])
-        for namespace, name in _wrapped:
-            original = namespace.get(name)
-            if original is not None:
-                self._before.append((namespace, name, original))
-                namespace[name] = self._shown(original)
-
-    def _replace(self, holder: Any, name: str, value: Any, other: Any) -> None:
-        self._before.append((holder, name, value))
-        setattr(holder, name, other)
-
-    def _shown(self, original: Any) -> Any:
-        original = getattr(original, "_fx_original", original)  # of a trace around this one
+    def _function(self, below: Any) -> Any:
+        original = getattr(below, "_fx_original", below)  # of a trace around this one
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            found: list[Any] = []
-            map_aggregate(
-                (args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None
-            )
-            if not found:
-                return original(*args, **kwargs)
+            if not self._is_traced((args, kwargs)):
+                return below(*args, **kwargs)
             return self._tracer.create_proxy("call_function", original, args, kwargs)
 
         shown: Any = call
         shown._fx_original = original
         return shown
-
-    def __exit__(self, *exc: object) -> None:
-        for holder, name, original in reversed(self._before):
-            if isinstance(holder, dict):
-                holder[name] = original
-            else:
-                setattr(holder, name, original)
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:

@@ -23,6 +23,7 @@ from .._ops.declare.subclasses import speaks
 from .._tensor.tensor import Tensor, make
 from .._user_code.sites import mark
 from ._batches import Layout, refuse_sizes
+from ._checks import check_fused
 from ._program import Formula
 from .optimizer import Optimizer
 
@@ -46,6 +47,12 @@ class Elementwise(Optimizer):
     _formula_varies = False  # whether the step count decides which numbers the formula has
     _capturable_devices = CAPTURABLE
     _capturable_names = "params and state_steps"
+
+    def _allow_fused(self, fused: Any, foreach: Any, differentiable: Any) -> None:
+        """A fused step, which takes a `GradScaler`'s scale by itself; not together with everything."""
+        check_fused(fused, foreach, differentiable)
+        if fused:
+            self._step_supports_amp_scaling = True
 
     # --- what a subclass says ------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_fused, check_settings
+from ._checks import check_settings
 from ._elementwise import Elementwise, Group, State, advance, number, scalar, state_like
 from ._formulas import add, addcdiv, addcmul, decayed, sqrt
 
@@ -51,9 +51,7 @@ class Adagrad(Elementwise):
             "fused": fused,
         }
         super().__init__(params, defaults)
-        check_fused(fused, foreach, differentiable)
-        if fused:
-            self._step_supports_amp_scaling = True
+        self._allow_fused(fused, foreach, differentiable)
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p].update(self._new_state(p, group))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_fused, check_settings
+from ._checks import check, check_settings
 from ._elementwise import Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, divide, moments, sqrt
 
@@ -70,9 +70,7 @@ class Adam(Elementwise):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
-        check_fused(fused, foreach, differentiable)
-        if fused:
-            self._step_supports_amp_scaling = True
+        self._allow_fused(fused, foreach, differentiable)
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return _WITH_LARGEST if group["amsgrad"] else _NAMES

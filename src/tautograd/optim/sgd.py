@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
-from ._checks import check, check_fused
+from ._checks import check
 from ._elementwise import Elementwise, Group, State, number
 from ._formulas import add, decayed, detached, multiply
 
@@ -61,9 +61,7 @@ class SGD(Elementwise):
             "Nesterov momentum requires a momentum and zero dampening",
         )
         super().__init__(params, defaults)
-        check_fused(fused, foreach, differentiable)
-        if fused:
-            self._step_supports_amp_scaling = True
+        self._allow_fused(fused, foreach, differentiable)
 
     def _update_group(self, group: Group, number: int) -> None:
         """Parameters at their first step take the gradient for their momentum: a group of their own."""

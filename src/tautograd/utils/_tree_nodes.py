@@ -5,7 +5,6 @@ A shape (`TreeSpec`) is a tree with its leaves left out: two trees of one shape 
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -123,56 +122,42 @@ def _filled(factory: Any, keys: Any, values: Iterable[Any]) -> Any:
     return defaultdict(factory, zip(keys, values, strict=True))
 
 
-def _result(kind: Any, values: Iterable[Any], context: Any) -> Any:
-    return kind(tuple(values))
-
-
-def _add_results() -> None:
-    """Named results (`torch.return_types.max`) and sizes: tuples with a class of their own."""
-    for named in RETURN_TYPES.values():
-        for kind in (named, getattr(named, "out_type", None)):
-            if kind is not None:
-                add(
-                    NodeDef(
-                        kind,
-                        lambda t: (list(t), None),
-                        functools.partial(_result, kind),
-                        lambda t: (_numbered(t), None),
-                    )
-                )
-    add(
-        NodeDef(
-            Size,
-            lambda t: (list(t), None),
-            lambda values, _: tuple(values),  # what is put together need not be numbers any more
-            lambda t: (_numbered(t), None),
-        )
+def _sequence(kind: Any, make: Callable[[Iterable[Any]], Any], name: str | None = None) -> NodeDef:
+    """A kind of sequence that needs nothing but its items."""
+    return NodeDef(
+        kind,
+        lambda t: (list(t), None),
+        lambda values, _: make(values),
+        lambda t: (_numbered(t), None),
+        name,
     )
 
 
-_add_results()
-for _node in (
-    NodeDef(
-        tuple,
-        lambda t: (list(t), None),
-        lambda values, _: tuple(values),
-        lambda t: (_numbered(t), None),
-        "builtins.tuple",
-    ),
-    NodeDef(
-        list,
-        lambda t: (list(t), None),
-        lambda values, _: list(values),
-        lambda t: (_numbered(t), None),
-        "builtins.list",
-    ),
-    NodeDef(
-        dict,
+def _mapping(kind: Any, name: str) -> NodeDef:
+    """A kind of mapping that needs nothing but its keys."""
+    return NodeDef(
+        kind,
         lambda d: (list(d.values()), list(d)),
-        lambda values, keys: dict(zip(keys, values, strict=True)),
+        lambda values, keys: kind(zip(keys, values, strict=True)),
         lambda d: (_keyed(d), list(d)),
-        "builtins.dict",
-    ),
+        name,
+    )
+
+
+def _made_of_tuple(kind: Any) -> Callable[[Iterable[Any]], Any]:
+    return lambda values: kind(tuple(values))
+
+
+# Named results (`torch.return_types.max`) and sizes: tuples with a class of their own.
+for _named in RETURN_TYPES.values():
+    for _kind in (_named, getattr(_named, "out_type", None)):
+        if _kind is not None:
+            add(_sequence(_kind, _made_of_tuple(_kind)))
+for _node in (
+    _sequence(Size, tuple),  # what is put together need not be numbers any more
+    _sequence(tuple, tuple, "builtins.tuple"),
+    _sequence(list, list, "builtins.list"),
+    _mapping(dict, "builtins.dict"),
     NodeDef(
         namedtuple,
         lambda t: (list(t), type(t)),
@@ -180,13 +165,7 @@ for _node in (
         lambda t: (_fields(t), type(t)),
         "collections.namedtuple",
     ),
-    NodeDef(
-        OrderedDict,
-        lambda d: (list(d.values()), list(d)),
-        lambda values, keys: OrderedDict(zip(keys, values, strict=True)),
-        lambda d: (_keyed(d), list(d)),
-        "collections.OrderedDict",
-    ),
+    _mapping(OrderedDict, "collections.OrderedDict"),
     NodeDef(
         defaultdict,
         lambda d: (list(d.values()), [d.default_factory, list(d)]),

@@ -14,7 +14,7 @@ from ..._random import default_generator
 from ..._tensor.tensor import Tensor
 from ..api import backward
 from ..autocast_state import as_it_was, region_in_force
-from ..engine import current_run
+from ..backward_pass.engine import current_run
 from ..function.function import Function
 from ..grad_mode import enable_grad, no_grad
 from ..views import detached

@@ -17,7 +17,7 @@ from ..._random import default_generator
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import mark, resolve
 from ..autocast_state import as_it_was, region_in_force
-from ..engine import current_run, next_run_number
+from ..backward_pass.engine import current_run, next_run_number
 from ..grad_mode import enable_grad
 from ..graph import saved_tensors_hooks
 from ..modes import modes

@@ -179,7 +179,7 @@ def _prepare(cls: Any, args: tuple[Any, ...]) -> FunctionNode:
     node.outputs = []
     node.code, node.instruction = mark(2)
     if modes.anomaly:
-        from ..anomaly import remember_stack
+        from ..backward_pass.anomaly import remember_stack
 
         remember_stack(node)
     return node

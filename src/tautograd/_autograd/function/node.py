@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, make
-from ..arrivals import as_grad_tensor
+from ..backward_pass.arrivals import as_grad_tensor
 from ..node import FREED, Node, recorded_at
 from ..saved import modified_message, on_behalf_of, second_time
 

@@ -25,6 +25,15 @@ from .arguments import (
 )
 
 
+def _product(
+    outputs: Any, inputs: Any, v: Any, like: Tensors, create_graph: bool, strict: bool, stage: str
+) -> Any:
+    """v · d outputs / d inputs, with zeros where nothing depends, and without history unless asked for."""
+    with set_grad_enabled(create_graph or modes.grad):
+        found = gradients(outputs, inputs, v, create_graph)
+        return settle(filled(found, like, strict, create_graph, stage), create_graph)
+
+
 def vjp(
     func: Callable[..., Any],
     inputs: Any,
@@ -39,12 +48,10 @@ def vjp(
         out_tuple, outputs = as_tuple(func(*inputs), OUTPUTS, "vjp")
         check_outputs(outputs, strict)
         v = vector(v, outputs, out_tuple, "vjp", create_graph, "the user-provided function returns")
-    with set_grad_enabled(create_graph or modes.grad):
-        found = gradients(outputs, inputs, v, create_graph)
-        product = filled(found, inputs, strict, create_graph, "back")
+    product = _product(outputs, inputs, v, inputs, create_graph, strict, "back")
     return (
         pick(settle(outputs, create_graph), out_tuple),
-        pick(settle(product, create_graph), in_tuple),
+        pick(product, in_tuple),
     )
 
 
@@ -68,12 +75,10 @@ def jvp(
         u = tuple(zeros(o).requires_grad_() for o in outputs)  # any finite value will do
         through = gradients(outputs, inputs, u, create_graph=True)
         check_gradients(through, strict, of_hessian=False)
-    with set_grad_enabled(create_graph or modes.grad):
-        found = gradients(through, u, v, create_graph)
-        product = filled(found, outputs, strict, create_graph, "back_trick")
+    product = _product(through, u, v, outputs, create_graph, strict, "back_trick")
     return (
         pick(settle(outputs, create_graph), out_tuple),
-        pick(settle(product, create_graph), out_tuple),
+        pick(product, out_tuple),
     )
 
 
@@ -100,10 +105,8 @@ def vhp(
         inputs = fresh(inputs, create_graph)
         v = vector(v, inputs, in_tuple, "vhp", create_graph, INPUT)
         outputs, first = _scalar_gradient("vhp", func, inputs, strict)
-    with set_grad_enabled(create_graph or modes.grad):
-        found = gradients(first, inputs, v, create_graph)
-        product = filled(found, inputs, strict, create_graph, "double_back")
-    return (settle(outputs[0], create_graph), pick(settle(product, create_graph), in_tuple))
+    product = _product(first, inputs, v, inputs, create_graph, strict, "double_back")
+    return (settle(outputs[0], create_graph), pick(product, in_tuple))
 
 
 def hvp(
@@ -122,7 +125,5 @@ def hvp(
         u = tuple(zeros(x).requires_grad_() for x in inputs)
         through = gradients(first, inputs, u, create_graph=True)
         check_gradients(through, strict, of_hessian=False)
-    with set_grad_enabled(create_graph or modes.grad):
-        found = gradients(through, u, v, create_graph)
-        product = filled(found, inputs, strict, create_graph, "double_back_trick")
-    return (settle(outputs[0], create_graph), pick(settle(product, create_graph), in_tuple))
+    product = _product(through, u, v, inputs, create_graph, strict, "double_back_trick")
+    return (settle(outputs[0], create_graph), pick(product, in_tuple))

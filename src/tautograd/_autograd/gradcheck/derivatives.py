@@ -15,7 +15,7 @@ from ..._arrays.batching.batched import BatchedArray, materialize
 from ..._random import Generator
 from ..._tensor.tensor import Tensor, make
 from ..api import grad
-from ..engine import run_backward
+from ..backward_pass.engine import run_backward
 from ..forward_ad import dual_level, make_dual, unpack_dual
 from ..transforms.vmap import open_level
 from ..views import detached

@@ -16,7 +16,7 @@ from ..._tensor.attributes import state_of
 from ..._tensor.tensor import Tensor, make
 from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply, edge_of
-from ..engine import run_backward
+from ..backward_pass.engine import run_backward
 from ..forward_ad import alias_op, exit_dual_level, make_dual, open_level, unpack_dual
 from ..grad_mode import inference_mode
 from ..modes import modes

@@ -13,34 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.once import once
+from .llvm import table_walk
 from .llvm.c_functions import ONE_ARGUMENT, Method, function_of, method_from
 from .watching import word_at
 
 _NAME = "taut_place"
 _ADDRESS = object.__basicsize__  # where an array object has the address of its elements
-_USED = {
-    "PyTuple_GetItem": "ptr (ptr, i64)",
-    "PyList_GetItem": "ptr (ptr, i64)",
-    "PyBytes_AsString": "ptr (ptr)",
-    "PyBytes_Size": "i64 (ptr)",
-    "PyBool_FromLong": "ptr (i64)",
-}
-
-
-# `self` is a tuple that begins with what to do: which argument, where to write, and what to take off.
-_BODY = f"""
-define ptr @{_NAME}(ptr %self, ptr %arrays) {{
-entry:
-  %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
-  %table = call ptr @PyBytes_AsString(ptr %bytes)
-  %size = call i64 @PyBytes_Size(ptr %bytes)
-  %end = getelementptr i8, ptr %table, i64 %size
-  br label %loop
-loop:
-  %at = phi ptr [ %table, %entry ], [ %next, %write ]
-  %done = icmp eq ptr %at, %end
-  br i1 %done, label %after, label %place
-place:
+_USED = table_walk.USED | {"PyList_GetItem": "ptr (ptr, i64)"}
+# A record says which argument, where to write, and what to take off.
+_BODY = table_walk.walk(
+    _NAME,
+    "arrays",
+    24,
+    f"""
+record:
   %where.at = getelementptr i8, ptr %at, i64 8
   %less.at = getelementptr i8, ptr %at, i64 16
   %number = load i64, ptr %at, align 1
@@ -54,15 +40,13 @@ write:
   %address = load i64, ptr %address.at
   %start = sub i64 %address, %less
   store i64 %start, ptr %where
-  %next = getelementptr i8, ptr %at, i64 24
-  br label %loop
-after:
-  %result = call ptr @PyBool_FromLong(i64 1)
-  ret ptr %result
+""",
+    "write",
+    """
 error:
   ret ptr null
-}}
-"""
+""",
+)
 
 
 @once

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..._arrays.once import once
 from ..._tensor.tensor import Tensor
+from .llvm import table_walk
 from .llvm.c_functions import NO_ARGUMENTS, Method, function_of, method_from
 
 ATTRIBUTE, CELL, ITEM, ENTRY, LENGTH, WORD = range(6)
@@ -21,37 +22,26 @@ ATTRIBUTE, CELL, ITEM, ENTRY, LENGTH, WORD = range(6)
 Place = tuple[int, Any, Any, Any]
 
 _NAME = "taut_same"
-_USED = {
-    "PyTuple_GetItem": "ptr (ptr, i64)",
-    "PyBytes_AsString": "ptr (ptr)",
-    "PyBytes_Size": "i64 (ptr)",
+_USED = table_walk.USED | {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
     "PyCell_Get": "ptr (ptr)",
     "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyList_GetItem": "ptr (ptr, i64)",
     "PyObject_Size": "i64 (ptr)",
-    "PyBool_FromLong": "ptr (i64)",
     "PyErr_Clear": "void ()",
     "Py_DecRef": "void (ptr)",
 }
 # `self` is a tuple: the table of places as bytes, and all the objects in it, which it keeps alive.
-_BODY = f"""
-define ptr @{_NAME}(ptr %self, ptr %nothing) {{
-entry:
-  %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
-  %table = call ptr @PyBytes_AsString(ptr %bytes)
-  %size = call i64 @PyBytes_Size(ptr %bytes)
-  %end = getelementptr i8, ptr %table, i64 %size
-  br label %loop
-loop:
-  %place = phi ptr [ %table, %entry ], [ %next, %same ]
-  %done = icmp eq ptr %place, %end
-  br i1 %done, label %yes, label %look
-look:
-  %holder.at = getelementptr i8, ptr %place, i64 8
-  %name.at = getelementptr i8, ptr %place, i64 16
-  %content.at = getelementptr i8, ptr %place, i64 24
-  %kind = load i64, ptr %place, align 1
+_BODY = table_walk.walk(
+    _NAME,
+    "nothing",
+    32,
+    f"""
+record:
+  %holder.at = getelementptr i8, ptr %at, i64 8
+  %name.at = getelementptr i8, ptr %at, i64 16
+  %content.at = getelementptr i8, ptr %at, i64 24
+  %kind = load i64, ptr %at, align 1
   %holder = load ptr, ptr %holder.at, align 1
   %name = load ptr, ptr %name.at, align 1
   %content = load ptr, ptr %content.at, align 1
@@ -92,17 +82,15 @@ found:
   %is = icmp eq ptr %now, %content
   br i1 %is, label %same, label %no
 same:
-  %next = getelementptr i8, ptr %place, i64 32
-  br label %loop
+""",
+    "same",
+    """
 no:
   call void @PyErr_Clear()
   %false = call ptr @PyBool_FromLong(i64 0)
   ret ptr %false
-yes:
-  %true = call ptr @PyBool_FromLong(i64 1)
-  ret ptr %true
-}}
-"""
+""",
+)
 
 
 @once

@@ -16,7 +16,7 @@ import numpy as np
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._autograd.api import grad as grad_function
 from ..._autograd.apply import edge_of
-from ..._autograd.engine import run_backward
+from ..._autograd.backward_pass.engine import run_backward
 from ..._autograd.grad_mode import enable_grad
 from ..._autograd.modes import modes
 from ..._autograd.node import FREED, Node, next_sequence

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.arrivals import set_or_add
+from ..._autograd.backward_pass.arrivals import set_or_add
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import resolve

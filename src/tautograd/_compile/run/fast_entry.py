@@ -12,7 +12,7 @@ from operator import attrgetter, is_
 from typing import Any
 
 from ..._arrays.dtypes import _defaults as defaults
-from ..._autograd import arrivals
+from ..._autograd.backward_pass import arrivals
 from ..._autograd.effects import structure
 from ..._autograd.modes import modes
 from ..._tensor.attributes import state_of

@@ -349,6 +349,12 @@ def declared(fn: Any, name: str, method: bool = False) -> None:
         _declared.append((fn, name, method))
 
 
+def declared_attribute(name: str, getter: Any) -> None:
+    """A property of tensors is there that was not before, or another in its place."""
+    if _started:
+        _route_attribute(name, getter)
+
+
 def route(fn: Any, name: str, method: bool = False) -> None:
     """Let a public function look for subclasses among its arguments."""
     if (

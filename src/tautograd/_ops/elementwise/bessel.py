@@ -39,38 +39,33 @@ i0_op = unary(
     doc="The modified Bessel function of the first kind, of order 0.",
     samples=over(),
 )
-i0e_op = unary(
-    "special_i0e",
-    lambda x: scipy_function("i0e")(x),
-    d=lambda x, out: i1e_op(x) - sgn_op(x) * out,
-    node="SpecialI0EBackward0",
-    public="special.i0e",
-    namespace=SPECIAL,
-    refuses=no_kernel("i0e_cpu", "c"),
-    doc="`i0` scaled by `exp(-|x|)`.",
-    samples=over(0.2, 3),
+
+
+def _modified(name: str, d: Any, doc: str, node: str | None = None) -> Op:
+    """A modified Bessel function that only `torch.special` has."""
+    return unary(
+        f"special_{name}",
+        lambda x: scipy_function(name)(x),
+        d=d,
+        node=node,
+        public=f"special.{name}",
+        namespace=SPECIAL,
+        refuses=no_kernel(f"{name}_cpu", "c"),
+        doc=doc,
+        samples=over(0.2, 3),
+    )
+
+
+i0e_op = _modified(
+    "i0e",
+    lambda x, out: i1e_op(x) - sgn_op(x) * out,
+    "`i0` scaled by `exp(-|x|)`.",
+    "SpecialI0EBackward0",
 )
-i1_op: Op = unary(
-    "special_i1",
-    lambda x: scipy_function("i1")(x),
-    d=lambda x, out: _i1_slope(x, out),
-    public="special.i1",
-    namespace=SPECIAL,
-    refuses=no_kernel("i1_cpu", "c"),
-    doc="The modified Bessel function of the first kind, of order 1.",
-    samples=over(0.2, 3),
+i1_op: Op = _modified(
+    "i1", _i1_slope, "The modified Bessel function of the first kind, of order 1."
 )
-i1e_op: Op = unary(
-    "special_i1e",
-    lambda x: scipy_function("i1e")(x),
-    d=lambda x, out: _i1e_slope(x, out),
-    node="SpecialI1EBackward0",
-    public="special.i1e",
-    namespace=SPECIAL,
-    refuses=no_kernel("i1e_cpu", "c"),
-    doc="`i1` scaled by `exp(-|x|)`.",
-    samples=over(0.2, 3),
-)
+i1e_op: Op = _modified("i1e", _i1e_slope, "`i1` scaled by `exp(-|x|)`.", "SpecialI1EBackward0")
 SPECIAL["i0"] = FUNCTIONS["i0"]
 
 # PyTorch gives these no gradient. Name, SciPy's function, docstring.

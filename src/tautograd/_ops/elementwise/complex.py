@@ -162,8 +162,13 @@ def _write(part: Tensor, value: Any) -> None:
 
 
 cls: Any = Tensor
-cls.real = property(real, lambda self, value: _write(real(self), value))
-cls.imag = property(imag, lambda self, value: _write(imag(self), value))
+# Functions of their own: a subclass is asked about `Tensor.real.__get__` here, about `torch.real` there.
+cls.real = property(
+    lambda self: real(self), lambda self, value: _write(real(self), value), doc=real.__doc__
+)
+cls.imag = property(
+    lambda self: imag(self), lambda self, value: _write(imag(self), value), doc=imag.__doc__
+)
 
 # --- conjugates ----------------------------------------------------------------------------------
 

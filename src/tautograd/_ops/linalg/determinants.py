@@ -18,10 +18,10 @@ from ..declare.public import LINALG, public
 from ..declare.record import Op
 from ..declare.return_types import RETURN_TYPES
 from ..declare.samples import Sample, T
-from .inverses import inverse_of
+from .decompositions.singular_values import svd_op
 from .matrices import adjoint, diagonal_matrix, diagonal_of, identity, product, scale_columns, turn
 from .matrix_checks import check_float, check_kernel, check_square
-from .singular_values import svd_op
+from .solvers.inverses import inverse_of
 
 # --- cofactors -----------------------------------------------------------------------------------
 

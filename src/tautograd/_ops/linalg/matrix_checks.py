@@ -9,7 +9,7 @@ import numpy as np
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import LINALG
-from .product_checks import spoken
+from .products.product_checks import spoken
 
 
 class _LinAlgError(RuntimeError):

@@ -13,10 +13,10 @@ from ..declare.elementwise_calls import require_tensor
 from ..declare.public import FUNCTIONS, LINALG, attach, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
-from .inverses import inv
-from .matmul import matmul
 from .matrices import adjoint, identity, values_of
 from .matrix_checks import check_float, check_square
+from .products.matmul import matmul
+from .solvers.inverses import inv
 
 # --- powers --------------------------------------------------------------------------------------
 

@@ -14,12 +14,12 @@ from ..declare.elementwise_calls import require_tensor
 from ..declare.public import LINALG, public
 from ..reductions.vector_norms import vector_norm
 from ..shape.squeeze import unsqueeze
-from .eigenvalues import eigvalsh
-from .inverses import inv_ex
-from .least_squares import epsilon_of
+from .decompositions.eigenvalues import eigvalsh
+from .decompositions.singular_values import svdvals
 from .matrix_checks import check_float, check_matrix, check_square
-from .product_checks import spoken
-from .singular_values import svdvals
+from .products.product_checks import spoken
+from .solvers.inverses import inv_ex
+from .solvers.least_squares import epsilon_of
 
 
 def _pair(dim: Any) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ import numpy as np
 from ..._arrays.result_layout import as_first, by_place
 from ..declare.record import Op
 from ..declare.samples import Sample, T
-from ..linalg.shared_products import matmul
+from ..linalg.products.shared_products import matmul
 from ..reductions.softmaxes import softmax_op
 
 _ndarray = np.ndarray

@@ -17,7 +17,7 @@ from ..._tensor.draws import draw
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import check_broadcast
 from ..declare.record import Op, renamed
-from ..linalg.product_checks import SPELLED, require
+from ..linalg.products.product_checks import SPELLED, require
 from .attention import attention_op
 from .losses.reduction import functional
 

@@ -57,34 +57,29 @@ def _noise(input: Tensor, keep: float, by_feature: bool, fused: bool = False) ->
     return make(draw(_random.bernoulli, None, shape, keep, dtype=kind))
 
 
-def _dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool) -> Any:
+def _dropped(
+    input: Any, p: float, train: bool, inplace: bool, by_feature: bool, alpha: bool = False
+) -> Any:
+    """Dropout of elements or of channels; `alpha` keeps the statistics of SELU."""
     if not isinstance(input, Tensor):
-        require_tensor("feature_dropout" if by_feature else "dropout", input)
+        name = "alpha_dropout" if alpha else "dropout"
+        require_tensor(f"feature_{name}" if by_feature else name, input)
     _check_probability(p, RuntimeError)
     if p == 0 or not train or not input._data.size:
         return input
+    shift = None
     if p == 1:
         noise = make(np.zeros((), input._data.dtype))
     else:
-        noise = _noise(input, 1 - p, by_feature, fused=True)
-        noise.div_(1 - p)
-    return input.mul_(noise) if inplace else input * noise
-
-
-def _alpha_dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool) -> Any:
-    if not isinstance(input, Tensor):
-        require_tensor("feature_alpha_dropout" if by_feature else "alpha_dropout", input)
-    _check_probability(p, RuntimeError)
-    if p == 0 or not train or not input._data.size:
-        return input
-    if p == 1:
-        noise = make(np.zeros((), input._data.dtype))
-        return input.mul_(noise) if inplace else input * noise
-    noise = _noise(input, 1 - p, by_feature)
-    scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    shift = noise.add(-1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
-    noise.mul_(scale)
-    return (input.mul_(noise) if inplace else input * noise).add_(shift)
+        noise = _noise(input, 1 - p, by_feature, fused=not alpha)
+        if alpha:
+            scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+            shift = noise.add(-1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
+            noise.mul_(scale)
+        else:
+            noise.div_(1 - p)
+    out = input.mul_(noise) if inplace else input * noise
+    return out if shift is None else out.add_(shift)
 
 
 def _check_probability(p: float, error: type[Exception]) -> None:
@@ -100,12 +95,12 @@ def _check_given(p: float) -> None:
 # --- torch.dropout and its like -------------------------------------------------------------------
 
 
-def _declare(name: str, compute: Callable[..., Any], by_feature: bool, what: str) -> None:
+def _declare(name: str, by_feature: bool, alpha: bool, what: str) -> None:
     def out_of_place(input: Any, p: float, train: bool) -> Any:
-        return compute(input, p, train, False, by_feature)
+        return _dropped(input, p, train, False, by_feature, alpha)
 
     def in_place(input: Any, p: float, train: bool) -> Any:
-        return compute(input, p, train, True, by_feature)
+        return _dropped(input, p, train, True, by_feature, alpha)
 
     out_of_place.__doc__ = what
     in_place.__doc__ = f"In-place version of `{name}`."
@@ -114,15 +109,13 @@ def _declare(name: str, compute: Callable[..., Any], by_feature: bool, what: str
         FUNCTIONS[label] = function
 
 
-_declare("dropout", _dropped, False, "Zero each element with probability `p`.")
-_declare("feature_dropout", _dropped, True, "Zero each channel with probability `p`.")
-_declare("alpha_dropout", _alpha_dropped, False, "Dropout that keeps the statistics of SELU.")
-_declare(
-    "feature_alpha_dropout",
-    _alpha_dropped,
-    True,
-    "Dropout of channels that keeps the statistics of SELU.",
-)
+for _name, _by_feature, _alpha, _what in (
+    ("dropout", False, False, "Zero each element with probability `p`."),
+    ("feature_dropout", True, False, "Zero each channel with probability `p`."),
+    ("alpha_dropout", False, True, "Dropout that keeps the statistics of SELU."),
+    ("feature_alpha_dropout", True, True, "Dropout of channels that keeps the statistics of SELU."),
+):
+    _declare(_name, _by_feature, _alpha, _what)
 
 
 # --- nn.functional --------------------------------------------------------------------------------
@@ -141,24 +134,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return found
 
 
-@_functional
-def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """Dropout that keeps the mean and variance of what went through SELU."""
-    _check_given(p)
-    found: Tensor = _alpha_dropped(input, p, training, inplace, False)
-    return found
+def _alpha_dropout(name: str, by_feature: bool, what: str) -> Callable[..., Tensor]:
+    def dropout(
+        input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+    ) -> Tensor:
+        _check_given(p)
+        found: Tensor = _dropped(input, p, training, inplace, by_feature, alpha=True)
+        return found
+
+    dropout.__name__ = dropout.__qualname__ = name
+    dropout.__doc__ = what
+    return _functional(dropout)
 
 
-@_functional
-def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """`alpha_dropout` of whole channels."""
-    _check_given(p)
-    found: Tensor = _alpha_dropped(input, p, training, inplace, True)
-    return found
+alpha_dropout = _alpha_dropout(
+    "alpha_dropout", False, "Dropout that keeps the mean and variance of what went through SELU."
+)
+feature_alpha_dropout = _alpha_dropout(
+    "feature_alpha_dropout", True, "`alpha_dropout` of whole channels."
+)
 
 
 @_functional

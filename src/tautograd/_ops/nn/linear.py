@@ -13,10 +13,10 @@ from ..declare.elementwise_calls import conj, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
-from ..linalg.addmm import ADDED_COLUMNS, ADDED_ROWS, addmm, addmm_op
-from ..linalg.matmul import matmul
-from ..linalg.product_checks import check_not_bool, require
-from ..linalg.products import COLUMNS, ROWS, mm_op
+from ..linalg.products.addmm import ADDED_COLUMNS, ADDED_ROWS, addmm, addmm_op
+from ..linalg.products.blas import COLUMNS, ROWS, mm_op
+from ..linalg.products.matmul import matmul
+from ..linalg.products.product_checks import check_not_bool, require
 from ..shape.permutations import t, t_op
 from ..shape.views import reshape_to, view_op, view_to
 

@@ -45,50 +45,38 @@ def _mix(x: Any, groups: int) -> Any:
     return np.reshape(np.copy(np.swapaxes(apart, 1, 2), order="C"), x.shape)
 
 
-pixel_shuffle_op = Op(
+def _rearrangement(name: str, forward: Any, backward: Any, samples: Any) -> Op:
+    """A record of moving elements; `samples` are shapes, each with the factor or the number of groups."""
+    return Op(
+        name,
+        forward,
+        ("x",),
+        layout=as_channels,
+        vjp={"x": backward},
+        jvp=LINEAR,
+        opmath=False,
+        samples=lambda: [Sample(T(*shape), number) for shape, number in samples],
+    )
+
+
+_EMPTY = tuple((shape, 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2)))
+pixel_shuffle_op = _rearrangement(
     "pixel_shuffle",
     _shuffle,
-    ("x",),
-    layout=as_channels,
-    vjp={"x": lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor)},
-    jvp=LINEAR,
-    opmath=False,
-    samples=lambda: [
-        Sample(T(2, 8, 2, 3), 2),
-        Sample(T(9, 1, 2), 3),
-        Sample(T(2, 3, 4, 1, 2), 2),
-        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
-    ],
+    lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor),
+    (((2, 8, 2, 3), 2), ((9, 1, 2), 3), ((2, 3, 4, 1, 2), 2), *_EMPTY),
 )
-pixel_unshuffle_op: Op = Op(
+pixel_unshuffle_op: Op = _rearrangement(
     "pixel_unshuffle",
     _unshuffle,
-    ("x",),
-    layout=as_channels,
-    vjp={"x": lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor)},
-    jvp=LINEAR,
-    opmath=False,
-    samples=lambda: [
-        Sample(T(2, 2, 4, 6), 2),
-        Sample(T(1, 3, 6), 3),
-        Sample(T(2, 3, 1, 2, 2), 2),
-        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
-    ],
+    lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor),
+    (((2, 2, 4, 6), 2), ((1, 3, 6), 3), ((2, 3, 1, 2, 2), 2), *_EMPTY),
 )
-channel_shuffle_op: Op = Op(
+channel_shuffle_op: Op = _rearrangement(
     "channel_shuffle",
     _mix,
-    ("x",),
-    layout=as_channels,
-    vjp={"x": lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups or 1)},
-    jvp=LINEAR,
-    opmath=False,
-    samples=lambda: [
-        Sample(T(2, 6, 2), 2),
-        Sample(T(1, 4, 2, 3), 4),
-        Sample(T(2, 6, 1), 3),
-        *(Sample(T(*shape), 2) for shape in ((0, 4, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
-    ],
+    lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups or 1),
+    (((2, 6, 2), 2), ((1, 4, 2, 3), 4), ((2, 6, 1), 3), ((0, 4, 2), 2), *_EMPTY[1:]),
 )
 
 

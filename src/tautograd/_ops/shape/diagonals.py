@@ -261,38 +261,28 @@ def _indices(
     return found
 
 
-@public(method=False, out=False)
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The row and column numbers of the lower triangle of a matrix."""
-    require_strided("tril_indices", layout)
-    return _indices("tril_indices", _lower, row, col, offset, dtype, device, requires_grad)
+def _triangle_indices(name: str, find: Any, which: str) -> None:
+    def indices(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        require_strided(name, layout)
+        return _indices(name, find, row, col, offset, dtype, device, requires_grad)
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"The row and column numbers of the {which} triangle of a matrix."
+    public(method=False, out=False)(indices)
 
 
-@public(method=False, out=False)
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The row and column numbers of the upper triangle of a matrix."""
-    require_strided("triu_indices", layout)
-    return _indices("triu_indices", _upper, row, col, offset, dtype, device, requires_grad)
+_triangle_indices("tril_indices", _lower, "lower")
+_triangle_indices("triu_indices", _upper, "upper")
 
 
 # --- trace and powers -----------------------------------------------------------------------------

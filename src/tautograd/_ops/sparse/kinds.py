@@ -20,7 +20,7 @@ from ..._autograd.views import bump
 from ..._tensor import printing
 from ..._tensor.tensor import Tensor, make
 from ..declare.guarding import guarded, is_guarded
-from ..declare.subclasses import declared
+from ..declare.subclasses import declared, declared_attribute
 
 _cls: Any = Tensor
 _COMPRESSED = {"csr": sparse_csr, "csc": sparse_csc}
@@ -33,9 +33,13 @@ def layout_of(tensor: Tensor) -> Any:
     return _COMPRESSED[data.kind] if isinstance(data, CompressedArray) else strided
 
 
-_cls.layout = property(layout_of)
-_cls.is_sparse = property(lambda self: isinstance(self._data, CooArray))
-_cls.is_sparse_csr = property(lambda self: getattr(self._data, "kind", None) == "csr")
+for _name, _getter in (
+    ("layout", layout_of),
+    ("is_sparse", lambda self: isinstance(self._data, CooArray)),
+    ("is_sparse_csr", lambda self: getattr(self._data, "kind", None) == "csr"),
+):
+    setattr(_cls, _name, property(_getter))
+    declared_attribute(_name, _getter)
 
 
 def _instead(name: str, sparse: Any) -> None:
@@ -51,9 +55,9 @@ def _instead(name: str, sparse: Any) -> None:
             return sparse(self, *args, **options)
         return dense(self, *args, **options)
 
-    made = guarded(method, name, method=True) if is_guarded(dense) else method
-    setattr(_cls, name, made)
-    declared(made, name, method=True)
+    shown = guarded(method, name, method=True) if is_guarded(dense) else method
+    setattr(_cls, name, shown)
+    declared(shown, name, method=True)
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..linalg.addmm import addmm as saddmm
-from ..linalg.products import mm as dsmm
-from ..linalg.products import mm as spmm
+from ..linalg.products.addmm import addmm as saddmm
+from ..linalg.products.blas import mm as dsmm
+from ..linalg.products.blas import mm as spmm
 from .products import hspmm as hsmm
 
 __all__ = ["dsmm", "hsmm", "saddmm", "spmm"]

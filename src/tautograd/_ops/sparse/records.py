@@ -96,33 +96,20 @@ def _to_layout(x: Any, sparse_dim: int, kind: str) -> Any:
     return found if kind == "coo" else compressed(found, kind)
 
 
-def _from_layout(g: Any, x: Any) -> Any:
+def _operand(g: Any, x: Any) -> Any:
+    """A gradient in the layout of what it belongs to."""
     return at_places_of(g, x) if is_sparse(x) else as_dense(g)
 
 
-to_sparse_op = Op(
-    "to_sparse",
-    _to_layout,
-    ("x",),
-    vjp={"x": _from_layout},
-    node="ToSparseBackward1",
-    opmath=False,
-    internal=True,
-)
-to_sparse_dim_op = Op(
-    "to_sparse_dim",
-    _to_layout,
-    ("x",),
-    vjp={"x": _from_layout},
-    node="ToSparseBackward0",
-    opmath=False,
-    internal=True,
+to_sparse_op, to_sparse_dim_op = (
+    Op(name, _to_layout, ("x",), vjp={"x": _operand}, node=node, opmath=False, internal=True)
+    for name, node in (("to_sparse", "ToSparseBackward1"), ("to_sparse_dim", "ToSparseBackward0"))
 )
 mask_op = Op(
     "sparse_mask",
     lambda x, mask: at_places_of(x, mask) if is_sparse(x) else _mask(x, mask),
     ("x", "mask"),
-    vjp={"x": lambda g, x, mask: at_places_of(g, x) if is_sparse(x) else as_dense(g)},
+    vjp={"x": _operand},
     node="SparseMaskBackward0",
     opmath=False,
     internal=True,
@@ -155,10 +142,6 @@ mm_op = Op(
     node="SparseSparseMatmulBackward0",
     internal=True,
 )
-
-
-def _operand(g: Any, x: Any) -> Any:
-    return at_places_of(g, x) if is_sparse(x) else as_dense(g)
 
 
 def _addmm(mat: Any, x: Any, y: Any, beta: Any, alpha: Any) -> Any:
@@ -260,19 +243,10 @@ def _softmax_vjp(g: Any, out: Any, dim: int, log: bool) -> Any:
     return out.of_values(g - np.exp(y) * total if log else y * (g - total))
 
 
-softmax_op = Op(
-    "sparse_softmax",
-    softmax_forward,
-    ("x",),
-    vjp={"x": _softmax_vjp},
-    node="SparseSoftmaxBackward0",
-    internal=True,
-)
-log_softmax_op = Op(
-    "sparse_log_softmax",
-    softmax_forward,
-    ("x",),
-    vjp={"x": _softmax_vjp},
-    node="SparseLogSoftmaxBackward0",
-    internal=True,
+softmax_op, log_softmax_op = (
+    Op(name, softmax_forward, ("x",), vjp={"x": _softmax_vjp}, node=node, internal=True)
+    for name, node in (
+        ("sparse_softmax", "SparseSoftmaxBackward0"),
+        ("sparse_log_softmax", "SparseLogSoftmaxBackward0"),
+    )
 )

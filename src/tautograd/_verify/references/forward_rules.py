@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.slots import replace
 from ..locate.isolated_call import Isolated
 from ..locate.tape import Call
 from ..locate.trace import trace
@@ -42,17 +43,21 @@ def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[
 def runs_elsewhere(run: Callable[[], Any]) -> bool:
     """Whether a computation starts threads: the levels of forward mode are a thread's own, gradients are not."""
     started = False
+    own = threading.get_ident()
 
-    def see(*_: Any) -> None:
-        nonlocal started
-        started = True
+    def seen(below: Any) -> Any:
+        def start(thread: threading.Thread) -> None:
+            nonlocal started
+            started = started or threading.get_ident() == own
+            below(thread)
 
-    before = threading.getprofile()
-    threading.setprofile(see)
+        return start
+
+    end = replace(threading.Thread, "start", seen)
     try:
         run()
     finally:
-        threading.setprofile(before)
+        end()
     return started
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..._stand_ins.silence import without_warnings
+from ..._stand_ins.silence import caught_warnings, without_warnings
 from .calls import Call, outputs_of
 from .engines import densified, is_module
 from .places import same_bits
@@ -91,8 +90,7 @@ def _run(
         return passed
 
     before = streams(engine)
-    with warnings.catch_warnings(record=True) as caught, engine.enable_grad():
-        warnings.simplefilter("always")
+    with caught_warnings() as caught, engine.enable_grad():
         try:
             run.outputs = outputs_of(in_time("forward", 1.0, call.with_tensors(copied).run))
         except (Exception, SystemExit) as error:

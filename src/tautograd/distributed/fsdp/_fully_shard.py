@@ -7,7 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._autograd.engine import current_run, queue_callback
+from ..._autograd.backward_pass.engine import current_run, queue_callback
 from ..._trees.nests import Nests
 from ...nn.modules.module import Module
 from .._groups import _get_default_group

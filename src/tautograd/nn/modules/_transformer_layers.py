@@ -9,6 +9,7 @@ from typing import Any
 from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from .. import functional as F
+from ._shared.constructors import own_constructor
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .dropout import Dropout
@@ -25,8 +26,11 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     raise RuntimeError(f"activation should be relu/gelu, not {activation}")
 
 
-class TransformerEncoderLayer(Module):
-    """Attention of a sequence to itself, then a network for each position."""
+class _TransformerLayer(Module):
+    """What encoder and decoder layers share: attention of a sequence to itself, a network for each position,
+    and a norm and dropout for each block."""
+
+    _blocks: int  # each added to what came in; the one of three that an encoder lacks attends to a memory
 
     def __init__(
         self,
@@ -44,26 +48,67 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place
-        )
+        attentions = ("self_attn", "multihead_attn")[: self._blocks - 1]
+        numbers = range(1, self._blocks + 1)
+        for name in attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place
+            )
+            self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        if isinstance(activation, str):
-            activation = _get_activation_fn(activation)
+        for number in numbers:
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
+            self.add_module(f"norm{number}", norm)
+        for number in numbers:
+            self.add_module(f"dropout{number}", Dropout(dropout))
+        self._activate(
+            _get_activation_fn(activation) if isinstance(activation, str) else activation
+        )
+
+    def _activate(self, activation: Callable[[Tensor], Tensor]) -> None:
+        self.activation = activation
+
+    def _attend(
+        self, attention: Any, x: Any, memory: Any, mask: Any, padding: Any, is_causal: bool
+    ) -> Any:
+        return attention(
+            x,
+            memory,
+            memory,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=is_causal,
+        )[0]
+
+    def _sa_block(
+        self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Any:
+        return self.dropout1(
+            self._attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
+        )
+
+    def _feed_forward(self, x: Any) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+@own_constructor
+class TransformerEncoderLayer(_TransformerLayer):
+    """Attention of a sequence to itself, then a network for each position."""
+
+    _blocks = 2
+
+    def _activate(self, activation: Callable[[Tensor], Tensor]) -> None:
         if activation is F.relu or isinstance(activation, ReLU):
             self.activation_relu_or_gelu = 1
         elif activation is F.gelu or isinstance(activation, GELU):
             self.activation_relu_or_gelu = 2
         else:
             self.activation_relu_or_gelu = 0
-        self.activation = activation
+        super()._activate(activation)
 
     def forward(
         self,
@@ -83,62 +128,15 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))  # type: ignore[no-any-return]
 
-    def _sa_block(
-        self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
-    ) -> Any:
-        found = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            need_weights=False,
-            is_causal=is_causal,
-        )[0]
-        return self.dropout1(found)
-
     def _ff_block(self, x: Any) -> Any:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.dropout2(self._feed_forward(x))
 
 
-class TransformerDecoderLayer(Module):
+@own_constructor
+class TransformerDecoderLayer(_TransformerLayer):
     """Attention of a sequence to itself, then to a memory, then a network for each position."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **place
-        )
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **place
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        if isinstance(activation, str):
-            activation = _get_activation_fn(activation)
-        self.activation = activation
+    _blocks = 3
 
     def forward(
         self,
@@ -162,33 +160,12 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))  # type: ignore[no-any-return]
 
-    def _sa_block(
-        self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
-    ) -> Any:
-        found = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
-        return self.dropout1(found)
-
     def _mha_block(
         self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
     ) -> Any:
-        found = self.multihead_attn(
-            x,
-            mem,
-            mem,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
-        return self.dropout2(found)
+        return self.dropout2(
+            self._attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal)
+        )
 
     def _ff_block(self, x: Any) -> Any:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.dropout3(self._feed_forward(x))

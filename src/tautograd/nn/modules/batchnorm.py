@@ -114,14 +114,18 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    def forward(self, input: Tensor) -> Tensor:
-        self._check_input_dim(input)
-        factor = 0.0 if self.momentum is None else self.momentum
-        training = self.training
-        if training and self.track_running_stats and self.num_batches_tracked is not None:
+    def _average_factor(self) -> float:
+        """What this batch counts in the running statistics; one that is tracked is counted."""
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # a plain average of all batches
-                factor = 1.0 / float(self.num_batches_tracked)
+                return 1.0 / float(self.num_batches_tracked)
+        return 0.0 if self.momentum is None else self.momentum
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        training = self.training
+        factor = self._average_factor()
         own = training or (self.running_mean is None and self.running_var is None)
         kept = not training or self.track_running_stats
         return F.batch_norm(
@@ -290,12 +294,7 @@ class SyncBatchNorm(_BatchNorm):
         """Move the running statistics towards those of this batch."""
         if not (self.training and self.track_running_stats) or self.running_mean is None:
             return
-        factor = self.momentum
-        if self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if factor is None:
-                factor = 1.0 / float(self.num_batches_tracked)
-        factor = 0.0 if factor is None else factor
+        factor = self._average_factor()
         with torch.no_grad():
             unbiased = var * (number / max(number - 1, 1))
             self.running_mean.mul_(1 - factor).add_(mean, alpha=factor)

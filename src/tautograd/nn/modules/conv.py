@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import tautograd as torch
 
 from ..._tensor.tensor import Tensor
 from .. import functional as F
-from .. import init
-from ..parameter import Parameter
-from .module import Module
+from ._shared.constructors import own_constructor
+from ._shared.weight_and_bias import WeightAndBias
 from .utils import _ntuple, _reverse_repeat_tuple
 
 __all__ = [
@@ -32,7 +28,7 @@ __all__ = [
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(WeightAndBias):
     """What all convolutions have: a weight, a bias, and how windows move."""
 
     in_channels: int
@@ -45,8 +41,6 @@ class _ConvNd(Module):
     output_padding: tuple[int, ...]
     groups: int
     padding_mode: str
-    weight: Tensor
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -80,12 +74,7 @@ class _ConvNd(Module):
         self._reversed_padding_repeated_twice = self._sides()
         outer, inner = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *kernel_size)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
+        self._make_parameters(shape, out_channels, bias, device, dtype)
 
     def _sides(self) -> Any:
         """How much to pad before and after each dimension, last dimension first, as `pad` takes it."""
@@ -98,14 +87,6 @@ class _ConvNd(Module):
                 total = dilation * (kernel - 1)
                 sides[2 * place : 2 * place + 2] = [total // 2, total - total // 2]
         return sides
-
-    def reset_parameters(self) -> None:
-        """Draw weights and bias anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
         rank = len(self.kernel_size)
@@ -204,6 +185,7 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
+@own_constructor
 class Conv1d(_Conv):
     """A convolution over one dimension: `(batch, channels, length)`."""
 
@@ -211,6 +193,7 @@ class Conv1d(_Conv):
     _convolve = staticmethod(F.conv1d)
 
 
+@own_constructor
 class Conv2d(_Conv):
     """A convolution over two dimensions: `(batch, channels, height, width)`."""
 
@@ -218,6 +201,7 @@ class Conv2d(_Conv):
     _convolve = staticmethod(F.conv2d)
 
 
+@own_constructor
 class Conv3d(_Conv):
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
@@ -324,6 +308,7 @@ class _ConvTransposeNd(_ConvNd):
         return out
 
 
+@own_constructor
 class ConvTranspose1d(_ConvTransposeNd):
     """The adjoint of `Conv1d` in its input, with a bias."""
 
@@ -331,6 +316,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _convolve = staticmethod(F.conv_transpose1d)
 
 
+@own_constructor
 class ConvTranspose2d(_ConvTransposeNd):
     """The adjoint of `Conv2d` in its input, with a bias."""
 
@@ -338,6 +324,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _convolve = staticmethod(F.conv_transpose2d)
 
 
+@own_constructor
 class ConvTranspose3d(_ConvTransposeNd):
     """The adjoint of `Conv3d` in its input, with a bias."""
 
@@ -345,7 +332,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     _convolve = staticmethod(F.conv_transpose3d)
 
 
-from ._lazy_conv import (  # noqa: E402  (they are made of the classes above)
+from ._shared.lazy_conv import (  # noqa: E402  (they are made of the classes above)
     LazyConv1d,
     LazyConv2d,
     LazyConv3d,

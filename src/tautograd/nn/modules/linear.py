@@ -11,7 +11,8 @@ from ..._autograd.autocast_state import EVER_USED
 from ..._ops.nn.linear import bilinear, linear, plus_transposed, tall_linear, times_transposed
 from ..._tensor.tensor import Tensor
 from .. import init
-from ..parameter import Parameter, UninitializedParameter
+from ..parameter import UninitializedParameter
+from ._shared.weight_and_bias import WeightAndBias
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -28,13 +29,11 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class Linear(WeightAndBias):
     """y = x Wᵀ + b."""
 
     in_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -47,22 +46,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(
-            torch.empty((out_features, in_features), device=device, dtype=dtype)
-        )
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw weights and bias anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        shape = (out_features, in_features)
+        self._make_parameters(shape, out_features, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         try:  # the parameters themselves: an attribute takes longer to find
@@ -93,14 +78,12 @@ class NonDynamicallyQuantizableLinear(Linear):
     """The output projection of attention, a class of its own in PyTorch."""
 
 
-class Bilinear(Module):
+class Bilinear(WeightAndBias):
     """y = x₁ᵀ A x₂ + b, for each output feature its own A."""
 
     in1_features: int
     in2_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -116,12 +99,7 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
+        self._make_parameters(shape, out_features, bias, device, dtype)
 
     def reset_parameters(self) -> None:
         """Draw weights and bias anew."""

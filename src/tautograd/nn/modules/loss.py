@@ -9,6 +9,7 @@ from ..._ops.nn.losses.reduction import legacy_reduction
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from .. import functional as F
+from ._shared.constructors import own_constructor
 from .distance import PairwiseDistance
 from .module import Module
 
@@ -314,8 +315,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         )
 
 
-class CosineEmbeddingLoss(_Loss):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+class _PairMarginLoss(_Loss):
+    """A loss of pairs, with a margin of zero unless one is given."""
 
     def __init__(
         self,
@@ -326,6 +327,11 @@ class CosineEmbeddingLoss(_Loss):
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
+
+
+@own_constructor
+class CosineEmbeddingLoss(_PairMarginLoss):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(
@@ -333,18 +339,9 @@ class CosineEmbeddingLoss(_Loss):
         )
 
 
-class MarginRankingLoss(_Loss):
+@own_constructor
+class MarginRankingLoss(_PairMarginLoss):
     """max(0, -y (x1 - x2) + margin)."""
-
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(

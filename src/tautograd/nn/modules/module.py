@@ -18,9 +18,6 @@ from ..._autograd.effects import structure
 from ..._stand_ins.slots import lock, rebase
 from ..._tensor.tensor import Tensor
 from ..parameter import Buffer, Parameter
-from ._conversion import Conversion
-from ._explained import explain
-from ._hooked_call import call_with_hooks
 from ._hooks import (
     Hooked,
     global_hooks,
@@ -30,15 +27,18 @@ from ._hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ._members import Members
-from ._registration_hooks import (
+from ._module.conversion import Conversion
+from ._module.explained import explain
+from ._module.hooked_call import call_with_hooks
+from ._module.members import Members
+from ._module.registration_hooks import (
     module_registration_hooks,
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
     replaced_by,
 )
-from ._state import State, _IncompatibleKeys
+from ._module.state import State, _IncompatibleKeys
 
 __all__ = [
     "Module",

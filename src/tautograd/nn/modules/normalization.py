@@ -11,13 +11,14 @@ from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._shared.constructors import own_constructor
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LocalResponseNorm(Module):
-    """Divides by the squares of neighbouring channels."""
+class _ResponseNorm(Module):
+    """The settings of a division by the squares of neighbouring channels."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -26,22 +27,23 @@ class LocalResponseNorm(Module):
         self.beta = beta
         self.k = k
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(Module):
+@own_constructor
+class LocalResponseNorm(_ResponseNorm):
+    """Divides by the squares of neighbouring channels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class CrossMapLRN2d(_ResponseNorm):
     """`LocalResponseNorm` of images, as Lua Torch had it."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size, alpha, beta, k)
 
     def forward(self, input: Tensor) -> Tensor:
         """PyTorch counts an odd number of neighbours, and the first channel wherever it is past."""
@@ -54,9 +56,6 @@ class CrossMapLRN2d(Module):
         first = square[:, :1].expand_as(square[:, reach + 1 :])
         near = near + F.pad(first, (0, 0, 0, 0, input.size(1) - first.size(1), 0))
         return input * (self.k + near * (self.alpha / self.size)) ** -self.beta  # type: ignore[no-any-return]
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 def _shape_of(normalized_shape: Any) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from .. import functional as F
+from ._shared.constructors import own_constructor
 from .module import Module
 from .utils import _ntuple
 
@@ -152,31 +153,26 @@ class ConstantPad3d(_ConstantPadNd):
     _rank = 3
 
 
-class ZeroPad1d(ConstantPad1d):
+class _ZeroPadNd(_ConstantPadNd):
+    """Padding by zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+@own_constructor
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Zeros before and after one dimension."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad2d(ConstantPad2d):
+@own_constructor
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Zeros round two dimensions."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+@own_constructor
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Zeros round three dimensions."""
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from .. import functional as F
+from ._shared.constructors import own_constructor
 from .module import Module
 from .utils import _ntuple
 
@@ -206,12 +207,14 @@ class _AvgPool(_AvgPoolNd):
         return out
 
 
+@own_constructor
 class AvgPool2d(_AvgPool):
     """The mean of every window of an image."""
 
     _pool = staticmethod(F.avg_pool2d)
 
 
+@own_constructor
 class AvgPool3d(_AvgPool):
     """The mean of every window of a volume."""
 

@@ -30,6 +30,7 @@ class _Table(Module):
     weight: Tensor
 
     def _make(self, given: Any, frozen: bool, device: Any, dtype: Any) -> None:
+        """The weight, drawn or given; after the settings, which `reset_parameters` may read."""
         shape = (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
             self.padding_idx = padding_row(

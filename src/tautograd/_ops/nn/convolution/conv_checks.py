@@ -10,7 +10,7 @@ import numpy as np
 from ...._arrays.dtypes import LEGACY_NAMES
 from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
-from ...linalg.product_checks import SPELLED
+from ...linalg.products.product_checks import SPELLED
 from .windows import Ints, covered, steps
 
 _MOST_PADDING = (2**63 - 1) // 2

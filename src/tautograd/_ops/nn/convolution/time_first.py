@@ -17,7 +17,7 @@ from ...._tensor.tensor import Tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
 from ...declare.samples import Sample, T
-from ...linalg.product_checks import check_not_bool
+from ...linalg.products.product_checks import check_not_bool
 
 
 def _padded(x: Any, pad: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
-from .recurrence import Steps, flat, layer_samples, turned
+from .recurrence import Steps, flat, layer_samples, tangent_of_product, turned
 
 
 def _active(x: Any, rectified: bool) -> Any:
@@ -47,10 +47,7 @@ def _rnn_layer(
         h = steps.carried(step, h, h0)
         h = _active(np.matmul(h, recurrent) + given[rows], rectified)
         outs.append(h)
-    out = steps.in_time(outs)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], h0.shape[-1]))
-    return out, steps.final(outs)
+    return steps.outputs(outs, x), steps.final(outs)
 
 
 def _rnn_layer_vjp(
@@ -109,8 +106,7 @@ def _rnn_layer_jvp(
     outs, _ = _rnn_layer(x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse, rectified)
     outs = flat(outs)
     steps = Steps(sizes, reverse)
-    fixed = np.matmul(flat(t[0]), np.swapaxes(w_ih, 0, 1))
-    fixed = fixed + np.matmul(flat(x), np.swapaxes(t[2], 0, 1))
+    fixed = tangent_of_product(x, w_ih, t[0], t[2])
     fixed = fixed + np.matmul(steps.before(outs, h), np.swapaxes(t[3], 0, 1))
     if b_ih is not None:
         fixed = fixed + (t[4] + t[5])
@@ -122,10 +118,7 @@ def _rnn_layer_jvp(
         th = steps.carried(step, th, t[1])
         th = (np.matmul(th, recurrent) + fixed[rows]) * slopes[rows]
         results.append(th)
-    out = steps.in_time(results)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], h.shape[-1]))
-    return out, steps.final(results)
+    return steps.outputs(results, x), steps.final(results)
 
 
 def _declared(name: str) -> Op:

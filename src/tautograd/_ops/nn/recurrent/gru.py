@@ -16,9 +16,9 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
-from ...linalg.shared_products import matmul
+from ...linalg.products.shared_products import matmul
 from . import native_steps
-from .recurrence import Steps, are_plain, flat, layer_samples, turned
+from .recurrence import Steps, are_plain, flat, layer_samples, tangent_of_product, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -61,11 +61,8 @@ def _gru_layer(
         gates.append(gate)
         candidates.append(n)
         inner.append(own)
-    out = steps.in_time(outs)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], width))
     return (
-        out,
+        steps.outputs(outs, x),
         steps.final(outs),
         steps.in_time(gates),
         steps.in_time(candidates),
@@ -163,8 +160,7 @@ def _gru_layer_jvp(
     width = h.shape[-1]
     r, z = gates[:, :width], gates[:, width:]
     earlier = steps.before(flat(outs), h)
-    seen = np.matmul(flat(t[0]), np.swapaxes(w_ih, 0, 1))
-    seen = seen + np.matmul(flat(x), np.swapaxes(t[2], 0, 1))
+    seen = tangent_of_product(x, w_ih, t[0], t[2])
     fixed = np.matmul(earlier, np.swapaxes(t[3], 0, 1))
     if b_ih is not None:
         seen, fixed = seen + t[4], fixed + t[5]
@@ -184,10 +180,7 @@ def _gru_layer_jvp(
         parts = np.reshape(moved, (moved.shape[0], 3, width))
         th = np.sum(parts, axis=1) + z[rows] * th
         results.append(th)
-    out = steps.in_time(results)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], width))
-    return out, steps.final(results), None, None, None
+    return steps.outputs(results, x), steps.final(results), None, None, None
 
 
 gru_layer_op = Op(

@@ -17,10 +17,10 @@ import numpy as np
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
-from ...linalg.shared_products import matmul
+from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
-from .recurrence import Steps, are_plain, flat, turned
+from .recurrence import Steps, are_plain, flat, tangent_of_product, turned
 
 _GATES = 4  # input, forget, cell, output
 
@@ -78,9 +78,7 @@ def _lstm_layer(
         outs.append(h)
         cells.append(c)
         gates.append(gate)
-    out = steps.in_time(outs)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], out.shape[-1]))
+    out = steps.outputs(outs, x)
     return out, steps.final(outs), steps.final(cells), steps.in_time(gates), steps.in_time(cells)
 
 
@@ -206,8 +204,7 @@ def _lstm_layer_jvp(
     i, f, a, o, di, df, da, do = _slopes(gates, width)
     squashed, earlier = np.tanh(cells), steps.before(cells, c)
     shown = o * (1 - squashed * squashed)
-    fixed = np.matmul(flat(t[0]), np.swapaxes(w_ih, 0, 1))
-    fixed = fixed + np.matmul(flat(x), np.swapaxes(t[3], 0, 1))
+    fixed = tangent_of_product(x, w_ih, t[0], t[3])
     fixed = fixed + np.matmul(steps.before(flat(outs), h), np.swapaxes(t[4], 0, 1))
     if b_ih is not None:
         fixed = fixed + (t[5] + t[6])
@@ -227,10 +224,7 @@ def _lstm_layer_jvp(
             th = th + np.matmul(o[rows] * squashed[rows], np.swapaxes(t[7], 0, 1))
         results.append(th)
         states.append(tc)
-    out = steps.in_time(results)
-    if x.ndim == 3:
-        out = np.reshape(out, (*x.shape[:2], out.shape[-1]))
-    return out, steps.final(results), steps.final(states), None, None
+    return steps.outputs(results, x), steps.final(results), steps.final(states), None, None
 
 
 def _weights(inputs: int, hidden: int, projected: int = 0, bias: bool = True) -> list[T]:

@@ -22,6 +22,12 @@ def flat(x: Any) -> Any:
     return np.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
+def tangent_of_product(x: Any, w: Any, tx: Any, tw: Any) -> Any:
+    """The tangent of x wᵀ, for all steps at once."""
+    moved = np.matmul(flat(tx), np.swapaxes(w, 0, 1))
+    return moved + np.matmul(flat(x), np.swapaxes(tw, 0, 1))
+
+
 def turned(weight: Any) -> Any:
     """A matrix transposed, and copied, because BLAS is slow with small ones as they lie."""
     columns = np.swapaxes(weight, 0, 1)
@@ -62,6 +68,11 @@ class Steps:
     def in_time(self, parts: list[Any]) -> Any:
         """What the steps gave, as rows from the first step to the last."""
         return np.concatenate(parts[::-1] if self.reverse else parts)
+
+    def outputs(self, parts: list[Any], x: Any) -> Any:
+        """The same, with the dimensions of time and batch that the input has."""
+        out = self.in_time(parts)
+        return np.reshape(out, (*x.shape[:2], out.shape[-1])) if x.ndim == 3 else out
 
     def final(self, states: list[Any]) -> Any:
         """The state of each sequence after its last step."""

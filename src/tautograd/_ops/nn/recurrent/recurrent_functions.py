@@ -16,7 +16,7 @@ from ...._tensor.tensor import Tensor
 from ...declare.dims import wrap_dim
 from ...declare.public import NN_FUNCTIONAL
 from ...declare.record import Op, renamed
-from ...linalg.product_checks import SPELLED, spoken
+from ...linalg.products.product_checks import SPELLED, spoken
 from ...shape.joining import cat, stack
 from ...shape.permutations import transpose_op
 from ...shape.rearranging import clone_op
@@ -273,31 +273,23 @@ def _check_gates(kind: str, hidden: Any, w_ih: Any, w_hh: Any) -> None:
             )
 
 
-@function
-def rnn_tanh_cell(
-    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-) -> Tensor:
-    """One step of `rnn_tanh`."""
-    found: Tensor = _step("rnn_tanh", "TanhBackward0", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
-    return found
+def _cell(kind: str, node: str) -> Any:
+    """One step of a recurrence with one state, as a public function."""
+
+    def cell(
+        input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
+    ) -> Tensor:
+        found: Tensor = _step(kind, node, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+        return found
+
+    cell.__name__ = cell.__qualname__ = f"{kind}_cell"
+    cell.__doc__ = f"One step of `{kind}`."
+    return function(cell)
 
 
-@function
-def rnn_relu_cell(
-    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-) -> Tensor:
-    """One step of `rnn_relu`."""
-    found: Tensor = _step("rnn_relu", "ReluBackward0", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
-    return found
-
-
-@function
-def gru_cell(
-    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-) -> Tensor:
-    """One step of `gru`."""
-    found: Tensor = _step("gru", "AddBackward0", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
-    return found
+rnn_tanh_cell = _cell("rnn_tanh", "TanhBackward0")
+rnn_relu_cell = _cell("rnn_relu", "ReluBackward0")
+gru_cell = _cell("gru", "AddBackward0")
 
 
 @functools.cache

@@ -1,0 +1,1 @@
+"""Matrices as products of simpler ones: Cholesky, LU, LDL, QR, singular values, eigenvalues."""

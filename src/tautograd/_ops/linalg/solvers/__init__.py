@@ -1,0 +1,1 @@
+"""Inverses and systems of equations, with a factorisation or without."""
