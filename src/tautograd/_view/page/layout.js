@@ -82,8 +82,8 @@ var Taut = (() => {  // on the window: a script of the reader's, and a test, fin
       gradient = node.g ? "∂ " + node.g : "";
     } else {
       const group = data.groups[i];
-      title = group.t;
-      value = [group.a && group.a !== group.t ? group.a : "", inside[i] + (inside[i] === 1 ? " operation" : " operations"), cuts[i] ? `✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : ""].filter(Boolean).join(" · ");
+      title = group.t + (group.a && group.a !== group.t ? "  " + group.a : "");
+      value = [inside[i] + (inside[i] === 1 ? " operation" : " operations"), cuts[i] ? `✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : ""].filter(Boolean).join(" · ");
       if (group.k === "part") value = cuts[i] ? `folded · ✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : "folded";
       gradient = group.c ? "" : reach(i);
       if (group.c) [title, value, gradient] = docked(i);
