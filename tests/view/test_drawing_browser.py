@@ -9,7 +9,7 @@ import pytest
 import tautograd
 from tautograd import view
 from tautograd._view.page.remarks import remarks
-from tautograd._view.record.values import number
+from tautograd._view.record.values import number as written
 
 from . import programs
 from .page_checks import AGAINST, OVERLAP, PALE, SMALL, SPILLS
@@ -279,7 +279,7 @@ def test_a_line_for_several_edges_says_so_and_what_they_bring(browser, pages):
     shown = browser.run("[...document.querySelectorAll('#graph .label')].map((e) => e.textContent)")
     for edges, labels in found:
         norms = [edge[4] for edge in edges if edge[4] is not None]
-        low, high = (number(choose(norms)) for choose in (min, max))
+        low, high = (written(choose(norms)) for choose in (min, max))
         said = f"‖{low}‖ … ‖{high}‖" if low != high else f"‖{low}‖"
         whole = f"{len(norms)} edges: {said}"
         assert labels == ([whole, f"{len(norms)} edges"] if len(norms) > 1 else [edges[0][5]])

@@ -23,10 +23,11 @@ Taut.Drawing = class {
 
   arrange() {
     this.shown = Taut.arrange();
-    const merged = new Map();
+    const merged = new Map(), folded = Taut.folded(), { nodes } = Taut.data;
     Taut.data.edges.forEach((edge, i) => {
-      const a = Taut.standing(edge[0]), b = Taut.standing(edge[2]);
-      if (a === b) return;
+      const inA = folded[nodes[edge[0]].p], inB = folded[nodes[edge[2]].p];
+      if (inA >= 0 && inA === inB) return;  // most of a large graph is inside of one box
+      const a = inA < 0 ? "n" + edge[0] : "g" + inA, b = inB < 0 ? "n" + edge[2] : "g" + inB;
       const plain = a[0] === "n" && b[0] === "n";
       const key = plain ? "e" + i : a + ">" + b + ">" + edge[6];
       if (!merged.has(key)) merged.set(key, { a, b, edges: [], cut: edge[6] === 1 });

@@ -21,6 +21,10 @@ FAR_APART = 1000.0  # times: gradients of two leaves that are farther apart are 
 MOST = 3  # remarks of one kind that are shown at once
 KEPT = 40  # remarks of one kind that can be unfolded; the rest are counted
 
+Sizes = tuple[
+    Node, float, float
+]  # an operation, the norm that arrives, and the one that it hands on
+
 
 @dataclass(frozen=True)
 class Remark:
@@ -37,13 +41,14 @@ def remarks(graph: Graph) -> list[Remark]:
     """All of them, the gravest first."""
     into, out_of = graph.edges_into(), graph.edges_out_of()
     flat = {node.number: said for node in graph.nodes if (said := saturation(node))}
+    sizes = list(_operations(graph, into))
     kinds = {
         "that are not finite": _not_finite(graph, into),
         "cuts": _cuts(graph, into),
         "leaves without a gradient": _without_gradient(graph),
         "frozen parameters": _frozen(graph),
-        "operations at which the gradient ends": _stopped(graph, into, flat),
-        "large changes": _steepest(graph, into, flat),
+        "operations at which the gradient ends": _stopped(sizes, flat),
+        "large changes": _steepest(graph, into, sizes, flat),
         "saturated activations": _saturated(flat),
         "far apart": _least_and_most(graph),
         "values that are used several times": _used_again(graph, out_of),
@@ -139,9 +144,9 @@ def _frozen(graph: Graph) -> Iterator[Remark]:
             yield Remark("", node.number, " is frozen: it wants no gradient, and gets none")
 
 
-def _stopped(graph: Graph, into: dict[int, list[Edge]], flat: dict[int, str]) -> Iterator[Remark]:
+def _stopped(sizes: list[Sizes], flat: dict[int, str]) -> Iterator[Remark]:
     """Operations at which something arrives, and that hand on zeros alone."""
-    for node, arrived, given in _operations(graph, into):
+    for node, arrived, given in sizes:
         if arrived > 0 and given == 0:
             said = "hands on zeros alone: the gradient ends there"
             if node.number in flat:
@@ -155,7 +160,7 @@ def _saturated(flat: dict[int, str]) -> Iterator[Remark]:
         yield Remark("", number_, f" {said}, and hardly any gradient passes there")
 
 
-def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[tuple[Node, float, float]]:
+def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Sizes]:
     """Each with the largest norm that arrives and the largest that it hands on, where both are finite."""
     for step in graph.steps:
         node = graph.nodes[step]
@@ -165,10 +170,12 @@ def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[tuple[Nod
             yield node, max(came, default=0.0), max(given)
 
 
-def _steepest(graph: Graph, into: dict[int, list[Edge]], flat: dict[int, str]) -> Iterator[Remark]:
+def _steepest(
+    graph: Graph, into: dict[int, list[Edge]], sizes: list[Sizes], flat: dict[int, str]
+) -> Iterator[Remark]:
     """Where the norm changes most on the way on: what a layer gives to its own parameters ends there."""
     found = []
-    for node, came, given in _operations(graph, into):
+    for node, came, given in sizes:
         onward = [
             e.gradient.norm
             for e in into[node.number]
