@@ -75,15 +75,27 @@ class Tree(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def trees(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Element]:
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = every_page(tmp_path_factory.mktemp("pages"))
-    files = {**found, "live": Path(local_page.__file__).with_name("local_page.html")}
+    return {**found, "live": Path(local_page.__file__).with_name("local_page.html")}
+
+
+@pytest.fixture(scope="module")
+def trees(files: dict[str, Path]) -> dict[str, Element]:
     return {name: Tree(path.read_text(encoding="utf-8")).root for name, path in files.items()}
 
 
 @pytest.fixture(params=[*NAMES, "live"])
 def tree(request: pytest.FixtureRequest, trees: dict[str, Element]) -> Element:
     return trees[request.param]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_page_says_where_on_the_machine_its_program_lay(files, name):
+    text = files[name].read_text(encoding="utf-8")
+    here, there = Path(__file__).resolve().parents[2], files[name].parent
+    for folder in (str(here), str(there), str(Path.home())):
+        assert f"{folder}/" not in text
 
 
 def test_a_page_has_a_language_a_title_and_one_main_part(tree):

@@ -10,7 +10,7 @@ import pytest
 
 import tautograd
 from tautograd import view
-from tautograd._view.page.axes import ATTENTION, WEIGHT, _shape, axes
+from tautograd._view.page.axes import _shape, axes
 from tautograd._view.page.tiles import BUDGET, cells_for, histogram, tile
 from tautograd._view.record.values import Memory
 from tests.both import ENGINES
@@ -106,7 +106,7 @@ def test_maps_of_attention_name_their_axes(engine):
     named = axes(graph)
     found = {graph.nodes[number].symbol: axis for number, axis in named.items()}
     assert {"weights", "hard"} <= set(found)
-    assert set(found.values()) == {ATTENTION}
+    assert set(found.values()) == {("query", "key")}
     for number in named:
         assert graph.nodes[number].value.shape == (3, 5), "three queries, five keys"
     data = data_of(view(programs.attention, torch).page())
@@ -127,7 +127,7 @@ def test_a_layers_matrix_names_its_axes_and_other_matrices_do_not(engine):
 
     graph = view(program).graph
     found = {graph.nodes[number].symbol: axis for number, axis in axes(graph).items()}
-    assert found == {"weight": WEIGHT}
+    assert found == {"weight": ("output", "input")}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
