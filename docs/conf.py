@@ -37,8 +37,10 @@ html_static_path = ["_static"]
 html_css_files = ["wide-tables.css"]
 html_js_files = ["filter.js"]
 html_show_copyright = False
-pygments_style = "friendly"
-pygments_dark_style = "monokai"
+pygments_style = (
+    "a11y-high-contrast-light"  # letters of at least 4.5 to 1; they come with the theme
+)
+pygments_dark_style = "a11y-high-contrast-dark"
 
 
 def setup(app: Sphinx) -> None:

@@ -1,6 +1,8 @@
 "use strict";
-/* A field above every long table: only rows that hold its words are shown. */
+/* A field above every long table: only rows that hold its words are shown. What is wider than the page can be
+   scrolled by keys as well. */
 addEventListener("DOMContentLoaded", () => {
+  for (const wide of document.querySelectorAll(".table-wrapper, .highlight pre")) wide.tabIndex = 0;
   for (const table of document.querySelectorAll("table.docutils")) {
     const rows = [...table.querySelectorAll("tbody tr")];
     if (rows.length < 40) continue;

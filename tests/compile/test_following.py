@@ -246,3 +246,81 @@ def test_a_device_is_no_value() -> None:
         assert torch.equal(function(x), step(x))
     assert function.records == 1
     assert "replayed" in str(function.explain())
+
+
+SCHEDULES: dict[str, Callable[[Any], Any]] = {
+    "StepLR": lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5),
+    "LambdaLR": lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: 0.8**n),
+    "OneCycleLR": lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 20),
+    "CosineAnnealingLR": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 9),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_step_under_a_scheduler_is_followed(schedule, optimizer, inside):
+    """A scheduler replaces the optimizer's `step` by one that notes the call; no code of the user's runs in it."""
+
+    def losses(compiles: bool) -> tuple[list[float], Any]:
+        torch.manual_seed(3)
+        model = torch.nn.Linear(4, 2)
+        steps = getattr(torch.optim, optimizer)(model.parameters(), lr=0.05)
+        rate = SCHEDULES[schedule](steps)
+
+        def step(x: Any, y: Any) -> Any:
+            steps.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            steps.step()
+            if inside:
+                rate.step()
+            return loss
+
+        run = torch.compile(step, sound=True, backend="numpy") if compiles else step
+        found = []
+        for x, y in batches(8):
+            found.append(run(x, y).item())
+            if not inside:
+                rate.step()
+        return found, run
+
+    found, compiled = losses(compiles=True)
+    assert "sound" in compiled.explain().to_dict()["mode"]
+    assert followed(compiled) is not None
+    assert found == pytest.approx(losses(compiles=False)[0], rel=1e-5)
+
+
+class OwnSGD(torch.optim.SGD):
+    """Of a program: its step may do anything."""
+
+
+def _own(model: Any) -> Any:
+    return OwnSGD(model.parameters(), lr=0.1)
+
+
+def _replaced(model: Any) -> Any:
+    steps = torch.optim.SGD(model.parameters(), lr=0.1)
+    plain = steps.step
+    steps.step = lambda closure=None: plain(closure)
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [(_own, "whose class is not the library's"), (_replaced, "whose `step` was replaced")],
+)
+def test_what_stands_in_the_way_of_an_optimizer_is_named_as_what_it_is(make, reason):
+    model = torch.nn.Linear(2, 1)
+    steps = make(model)
+
+    def step(x: Any) -> Any:
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        steps.step()
+        return loss
+
+    compiled = torch.compile(step, sound=True, backend="numpy")
+    compiled(torch.ones(3, 2))  # as it is written: there are no gradients yet
+    with pytest.raises(CompileError, match=reason):
+        compiled(torch.ones(3, 2))

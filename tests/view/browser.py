@@ -164,12 +164,12 @@ class Browser:
         ]
         self("Emulation.setEmulatedMedia", features=features)
 
-    def open(self, path: Path, *, scripts: bool = True) -> None:
-        """Load a file and wait until it is there."""
+    def open(self, path: Path | str, *, scripts: bool = True) -> None:
+        """Load a file, or an address, and wait until it is there."""
         self.errors.clear()
         self.requests.clear()
         self("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self("Page.navigate", url=path.resolve().as_uri())
+        self("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         end = time.monotonic() + 60
         while self.run("document.readyState") != "complete":
             if time.monotonic() > end:

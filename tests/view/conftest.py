@@ -14,6 +14,8 @@ IN_A_BROWSER = ["test_browser.py", "test_drawing_browser.py", "test_touch_browse
 collect_ignore = [] if chromium() else [*IN_A_BROWSER]
 if not firefox():
     collect_ignore.append("test_firefox.py")
+if not chromium() and not firefox():
+    collect_ignore.append("test_every_page_browser.py")
 if not chromium() or "AXE" not in os.environ:
     collect_ignore.append("test_axe.py")
 

@@ -137,7 +137,7 @@ class Firefox:
         found: list[str] = self._privileged(
             "return Services.console.getMessageArray().map((m) => { try {"
             "m.QueryInterface(Ci.nsIScriptError);"
-            "return String(m.sourceName).startsWith('file:') ? m.errorMessage : ''; } catch { return ''; } })"
+            "return /^(file:|http:.*127)/.test(m.sourceName) ? m.errorMessage : ''; } catch { return ''; } })"
             ".filter(Boolean)"
         )
         return found
@@ -155,11 +155,12 @@ class Firefox:
             *(width, height, dark, still),
         )
 
-    def open(self, path: Path) -> None:
-        """Load a file and wait until it is there."""
+    def open(self, path: Path | str) -> None:
+        """Load a file, or an address, and wait until it is there."""
         self._privileged("Services.console.reset();")
         self("WebDriver:Navigate", url="about:blank")
-        self("WebDriver:Navigate", url=path.resolve().as_uri())
+        url = path if isinstance(path, str) else path.resolve().as_uri()
+        self("WebDriver:Navigate", url=url)
         end = time.monotonic() + 60
         while self.run("document.querySelector('script.waits') !== null"):
             if time.monotonic() > end:

@@ -51,6 +51,24 @@ SPILLS = """[...document.querySelectorAll('#graph .node')].flatMap((g) => {
 SMALL = """[...document.querySelectorAll('#graph text')].map((t) =>
   parseFloat(getComputedStyle(t).fontSize) * Taut.drawing.scale).filter((size) => size < 10.95)"""
 
+# Letters anywhere that are smaller than 11 pixels, as they come out on the screen.
+TINY = """[...document.querySelectorAll('body *')].filter((e) => e.getClientRects().length
+  && !e.closest('script, style, noscript, title, .unseen')
+  && [...e.childNodes].some((c) => c.nodeType === 3 && c.data.trim())).map((e) => {
+    const turned = e instanceof SVGGraphicsElement ? e.getScreenCTM() : null;
+    const scale = turned ? Math.hypot(turned.a, turned.b) : 1;
+    return [parseFloat(getComputedStyle(e).fontSize) * scale, e.outerHTML.slice(0, 90)];
+  }).filter(([size]) => size < 10.95)"""
+
+# Labels of edges that stand on a box.
+ON_BOXES = """(() => {
+  const boxes = [...document.querySelectorAll('#graph .node rect:not(.shade):not(.fill)')]
+    .map((e) => e.getBoundingClientRect());
+  return [...document.querySelectorAll('#graph .label')].filter((e) => { const t = e.getBoundingClientRect();
+    return boxes.some((b) => t.left < b.right - 1 && t.right > b.left + 1
+      && t.top + 2 < b.bottom && t.bottom - 2 > b.top);
+  }).map((e) => e.textContent); })()"""
+
 # Letters in the drawing against what is painted below them: boxes may be faint, letters not.
 PALE = """(() => {
   const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true });

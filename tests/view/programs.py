@@ -143,6 +143,29 @@ def tower(torch: Any) -> Any:
     return Tower()(torch.ones(2, 3)).sum()
 
 
+def saturated(torch: Any) -> Any:
+    """Three activations that have come to their ends, and one that has not."""
+    x = torch.linspace(-1.0, 1.0, 12).reshape(4, 3).requires_grad_()
+    gate = torch.sigmoid(x * 40 + 60)
+    bend = torch.tanh(x)
+    flat = torch.tanh(x * 50)
+    dead = torch.relu(x - 4)
+    loss = (gate * bend + flat + dead).sum()
+    return loss
+
+
+def attention(torch: Any) -> Any:
+    """One head in plain operations, three queries that look at five keys; and softmax of scores far apart."""
+    torch.manual_seed(0)
+    query = torch.randn(3, 4, requires_grad=True)
+    key = torch.randn(5, 4, requires_grad=True)
+    value = torch.randn(5, 4, requires_grad=True)
+    weights = torch.softmax(query @ key.transpose(0, 1) / 2, -1)
+    hard = torch.softmax(query @ key.transpose(0, 1) * 300, -1)
+    loss = (weights @ value).pow(2).mean() + (hard @ value).sum()
+    return loss
+
+
 PROGRAMS = {
     f.__name__: f
     for f in (

@@ -9,6 +9,7 @@ import pytest
 import tautograd
 from tautograd import view
 from tautograd._view.page.remarks import remarks
+from tautograd._view.record.values import number as written
 
 from . import programs
 from .page_checks import AGAINST, OVERLAP, PALE, SMALL, SPILLS
@@ -162,7 +163,7 @@ def test_the_panel_says_first_what_stands_out(browser, pages, name):
     browser.open(pages[name])
     graph = view(programs.PROGRAMS[name], tautograd).graph
     rows = browser.run(
-        "[...document.querySelectorAll('#panel .remarks li')].map((e) => e.innerText)"
+        "[...document.querySelectorAll('#panel .remarks li:not(:has(details))')].map((e) => e.textContent)"
     )
     expected = remarks(graph)
     assert len(rows) == len(expected)
@@ -263,3 +264,82 @@ def test_an_edge_goes_round_an_unfolded_module(browser, tmp_path):
     )
     assert crossing[0] == 0
     assert crossing[1] > 0
+
+
+JOINED = """Taut.drawing.edges.filter((e) => e.edges.length > 1 && !e.cut)
+  .map((e) => [e.edges.map((i) => Taut.data.edges[i]), Taut.drawing.labels(e)])"""
+
+
+def test_a_line_for_several_edges_says_so_and_what_they_bring(browser, pages):
+    """Compared with the edges themselves: how many bring a gradient, the smallest and the largest."""
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    found = browser.run(JOINED)
+    assert len(found) > 1
+    shown = browser.run("[...document.querySelectorAll('#graph .label')].map((e) => e.textContent)")
+    for edges, labels in found:
+        norms = [edge[4] for edge in edges if edge[4] is not None]
+        low, high = (written(choose(norms)) for choose in (min, max))
+        said = f"‖{low}‖ … ‖{high}‖" if low != high else f"‖{low}‖"
+        whole = f"{len(norms)} edges: {said}"
+        assert labels == ([whole, f"{len(norms)} edges"] if len(norms) > 1 else [edges[0][5]])
+        assert set(labels) & set(shown)
+    browser.run("Taut.go(Taut.data.steps.length - 3)")
+    for edges, labels in browser.run(JOINED):
+        come = browser.run("Taut.state.step")
+        when = [browser.run(f"Taut.state.when[{edge[2]}]") for edge in edges]
+        known = [w for w, edge in zip(when, edges, strict=True) if edge[4] is not None]
+        came = sum(w <= come for w in known)
+        if 0 < came < len(known):
+            assert labels[0].startswith(f"{came} of {len(known)} edges")
+
+
+def test_a_module_lists_what_crosses_its_edge(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    group = browser.run("Taut.data.groups.findIndex((g) => g.a === 'Block')")
+    browser.click(f"[data-name=g{group}]")
+    inside = f"(i) => Taut.around(Taut.data.nodes[i].p).includes({group})"
+    for title, mine in (("Comes in", 2), ("Goes out", 0)):
+        expected = browser.run(
+            f"Taut.data.edges.filter((e) => ({inside})(e[{mine}]) && !({inside})(e[{2 - mine}])).length"
+        )
+        listed = browser.run(
+            f"[...document.querySelectorAll('#panel h3')].find((e) => e.textContent === {title!r})"
+            ".nextElementSibling.children.length"
+        )
+        assert listed == expected > 0
+
+
+def test_what_there_is_too_much_of_can_be_unfolded(browser, tmp_path):
+    def program():
+        leaves = [tautograd.tensor(float(i + 1), requires_grad=True) for i in range(9)]
+        return tautograd.stack([leaf * leaf for leaf in leaves]).sum()
+
+    browser.size(1280)
+    browser.open(view(program).save(tmp_path / "many.html"))
+    title = browser.run("document.querySelector('.remarks summary').textContent")
+    assert title == "6 more values that are used several times"
+    assert browser.run("document.querySelectorAll('.remarks details li').length") == 6
+    browser.click(".remarks summary")
+    assert browser.run("document.querySelector('.remarks details').open")
+
+
+def test_a_saturated_activation_says_so_in_its_panel(browser, tmp_path):
+    browser.size(1280)
+    browser.open(view(programs.saturated, tautograd).save(tmp_path / "flat.html"))
+    for name, words in (("gate", "is saturated"), ("dead", "is dead"), ("bend", "")):
+        at = browser.run(f"Taut.data.nodes.findIndex((n) => n.s === {name!r})")
+        browser.click(f"[data-name=n{at}]")
+        said = "[...document.querySelectorAll('#panel .flat')].map((e) => e.textContent).join()"
+        assert (words in browser.run(said)) if words else browser.run(said) == ""
+
+
+def test_the_axes_of_an_attention_map_are_named_beside_it(browser, tmp_path):
+    browser.size(1280)
+    browser.open(view(programs.attention, tautograd).save(tmp_path / "attention.html"))
+    at = browser.run("Taut.data.nodes.findIndex((n) => n.s === 'weights')")
+    browser.click(f"[data-name=n{at}]")
+    named = "[...document.querySelectorAll('#panel .map-axes span')].map((e) => e.textContent)"
+    assert browser.run(named) == ["query →", "key →"] * 2  # the value's, and the gradient's
+    assert "a row for each query" in browser.run("document.querySelector('#panel .tile img').alt")

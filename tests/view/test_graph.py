@@ -378,3 +378,32 @@ def test_a_line_of_several_statements_names_nothing_wrongly(engine):
     named = {node.symbol: node.operation for node in graph.nodes if node.kind == "operation"}
     assert named.get("a", "mul") == "mul"
     assert named.get("b", "add") == "add"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_use_of_a_value_brings_its_own_part(engine):
+    """What arrives is the sum; what each edge shows is not. A gradient that comes alone is the same on both."""
+    torch = pytest.importorskip(engine)
+
+    def program():
+        x = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+        h = x * 3.0
+        first = h.exp()
+        second = h * h
+        loss = (first + second).sum()
+        return loss  # noqa: RET504
+
+    graph = view(program).graph
+    by_name = {node.symbol: node for node in graph.nodes}
+    h = np.array([3.0, -6.0])
+    parts = {"first": np.exp(h), "second": h}  # of the second, each of its two factors gives h
+    assert len(graph.edges) == 7
+    for edge in graph.edges:
+        source, target = graph.nodes[edge.source], graph.nodes[edge.target]
+        if source.symbol == "h":
+            np.testing.assert_allclose(edge.gradient.array, parts[target.symbol], rtol=1e-14)
+        elif edge.gradient is not None and source.arrived:
+            np.testing.assert_array_equal(edge.gradient.array, source.arrived[0].array)
+    whole = np.exp(h) + 2 * h
+    np.testing.assert_allclose(by_name["h"].arrived[0].array, whole, rtol=1e-14)
+    np.testing.assert_allclose(by_name["x"].arrived[0].array, 3 * whole, rtol=1e-14)

@@ -13,10 +13,12 @@ import pytest
 import tautograd
 from tautograd import view
 from tautograd._view.page.page import Shown, as_page
-from tautograd._view.page.remarks import MOST, Remark, remarks
+from tautograd._view.page.remarks import KEPT, MOST, Remark, remarks
+from tautograd._view.page.saturation import saturation
 from tests.both import ENGINES
 
 from . import programs
+from .test_page import data_of
 
 
 def said(program: Any, engine: Any) -> list[str]:
@@ -93,7 +95,20 @@ def dead(torch: Any) -> Any:
 
 
 def test_where_the_gradient_ends(engine):
-    assert said(dead, engine) == ["[h] hands on zeros alone: the gradient ends there"]
+    assert said(dead, engine) == [
+        "[h] is dead: all 2 entries are 0; it hands on zeros alone: the gradient ends there"
+    ]
+
+
+def stopped(torch: Any) -> Any:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 0.0
+    loss = h.sum()
+    return loss  # noqa: RET504
+
+
+def test_where_the_gradient_ends_at_no_activation(engine):
+    assert said(stopped, engine) == ["[h] hands on zeros alone: the gradient ends there"]
 
 
 def test_cuts_and_what_they_keep_from(engine):
@@ -147,16 +162,82 @@ def test_where_nothing_stands_out_nothing_is_said(engine):
     assert said(program, engine) == []
 
 
-def test_many_of_one_kind_are_counted(engine):
+@pytest.mark.parametrize("count", [MOST + 1, MOST + 3, KEPT + 5])
+def test_the_first_of_a_kind_are_shown_and_the_others_can_be(count, engine):
     def program(torch: Any) -> Any:
-        leaves = [torch.tensor(float(i + 1), requires_grad=True) for i in range(MOST + 3)]
+        leaves = [torch.tensor(float(i + 1), requires_grad=True) for i in range(count)]
         squares = [leaf * leaf for leaf in leaves]
         loss = torch.stack(squares).sum()
         return loss  # noqa: RET504
 
-    found = said(program, engine)
-    assert len(found) == MOST
-    assert found[-1].endswith("(and 3 more)")
+    graph = view(program, engine).graph
+    found = remarks(graph)
+    assert len({r.node for r in found}) == len(found) == min(count, KEPT)
+    folded = [r for r in found if r.more]
+    assert len(folded) == (0 if count == MOST + 1 else min(count, KEPT) - MOST)
+    assert {r.more for r in folded} <= {"values that are used several times"}
+    told = re.search(r"\(and (\d+) more\)", found[-1].after)
+    assert (int(told[1]) if told else 0) == max(0, count - KEPT)
+
+
+def activated(torch: Any, name: str, numbers: Any) -> list[str]:
+    def program(torch: Any) -> Any:
+        x = torch.tensor(numbers, requires_grad=True)
+        h = getattr(torch, name, getattr(torch.nn.functional, name, None))(x, *DIM.get(name, ()))
+        loss = (h * h).sum()
+        return loss  # noqa: RET504
+
+    return [text for text in said(program, torch) if "saturated" in text or "dead" in text]
+
+
+DIM = {"softmax": (-1,)}
+# slopes below a hundredth of the steepest: σ'(x) < 0.0025 from |x| = 5.99 on, 1 - tanh² < 0.01 from 2.9931 on
+SATURATED = [
+    ("sigmoid", [6.0, -6.0, 0.0, 7.0], "3 of 4 entries are at its flat ends"),
+    ("sigmoid", [5.97, -5.97, 5.9, 5.8], ""),
+    ("sigmoid", [6.0, 0.0, 0.0, 0.0], ""),  # less than half
+    ("tanh", [3.0, -3.0, 9.0], "all 3 entries are at its flat ends"),
+    ("tanh", [2.99, -2.99, 2.9], ""),
+    ("tanh", 4.0, "it is at its flat end"),
+    ("softmax", [[9.0, 0.0, 0.0], [0.0, 0.1, 0.2]], "in 1 of 2 rows one entry has nearly all"),
+    ("softmax", [[1.0, 0.0, 0.0], [0.0, 0.1, 0.2]], ""),
+    ("hardtanh", [2.0, -3.0, 0.5], "2 of 3 entries are at its flat ends"),
+    ("relu6", [7.0, -3.0, 0.5], "2 of 3 entries are at its flat ends"),
+    ("hardsigmoid", [4.0, -4.0, 0.5], "2 of 3 entries are at its flat ends"),
+    ("relu", [-1.0, 2.0, -3.0], ""),  # half of all entries of a ReLU are 0
+]
+
+
+@pytest.mark.parametrize(("name", "numbers", "fact"), SATURATED)
+def test_the_word_for_flat_ends_is_said_where_the_numbers_show_it(name, numbers, fact, engine):
+    found = activated(engine, name, numbers)
+    if fact:
+        (text,) = found
+        assert f"is saturated: {fact}" in text
+    else:
+        assert found == []
+
+
+@pytest.mark.parametrize("shape", [(8, 4), (2, 4, 3, 3)])
+def test_units_that_are_zero_for_the_whole_batch_are_dead(shape, engine):
+    numbers = np.abs(np.random.default_rng(0).normal(size=shape)) + 0.1
+    alive = numbers.copy()
+    alive[0] *= -1  # zero for one example, not for all
+    assert activated(engine, "relu", alive.tolist()) == []
+    numbers[:, [1, 3]] *= -1
+    (text,) = activated(engine, "relu", numbers.tolist())
+    kind = "units" if len(shape) == 2 else "channels"
+    assert f"has dead {kind}: 2 of 4 are 0 for the whole batch" in text
+
+
+def test_a_box_says_of_itself_that_it_is_saturated(engine):
+    graph = view(programs.saturated, engine).graph
+    told = {node.symbol: saturation(node) for node in graph.nodes}
+    assert {name for name, text in told.items() if text} == {"gate", "flat", "dead"}
+    data = data_of(as_page(graph, Shown()))
+    assert {n["s"]: n["b"] for n in data["nodes"] if "b" in n} == {
+        k: v for k, v in told.items() if v
+    }
 
 
 def test_without_javascript_it_is_said_as_well():

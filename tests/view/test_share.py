@@ -20,7 +20,8 @@ from tautograd._view.page import browser as browsers
 from tautograd._view.page.coordinates import arrange, settle
 from tautograd._view.page.moving_picture import Frame, gif_of, marked_png, read_png
 from tautograd._view.page.page import Shown, page_data
-from tautograd._view.page.svg import as_svg
+from tautograd._view.page.svg import _standing, as_svg
+from tautograd._view.record.values import number
 
 from . import programs
 
@@ -266,3 +267,20 @@ def test_two_edges_between_the_same_boxes_lie_on_both_sides():
     assert len(bows) == 2
     assert bows[0] == pytest.approx(-bows[1])
     assert bows[0] != 0
+
+
+def test_a_line_for_several_edges_says_so_in_a_picture(views):
+    graph = views["gpt"].graph
+    data = page_data(graph, Writer(graph), {}, Shown(source=False), steps=False)
+    joined: dict[tuple[str, str], list[float]] = {}
+    for source, _, target, _, norm, _, cut in data["edges"]:
+        a, b = _standing(data, source), _standing(data, target)
+        if a != b and "g" in a + b and not cut and norm is not None:
+            joined.setdefault((a, b), []).append(norm)
+    several = [norms for norms in joined.values() if len(norms) > 1]
+    assert several
+    text = as_svg(graph)
+    for norms in several:
+        low, high = (number(choose(norms)) for choose in (min, max))
+        assert low != high
+        assert f">{len(norms)} edges: ‖{low}‖ … ‖{high}‖</text>" in text

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import importlib
 
 import numpy as np
 import pytest
 
 import tautograd
 from tautograd import view
+from tautograd._view.page.axes import _shape, axes
 from tautograd._view.page.tiles import BUDGET, cells_for, histogram, tile
 from tautograd._view.record.values import Memory
+from tests.both import ENGINES
 
 from . import programs
 from .test_page import data_of
@@ -93,3 +96,56 @@ def test_all_tiles_together_stay_small():
     tiles = [tile(v, cells) for n in graph.nodes for v in (n.value, n.gradient)]
     assert cells
     assert sum(len(t[5]) for t in tiles if t) < BUDGET * 1.2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_maps_of_attention_name_their_axes(engine):
+    """A row of the softmax weighs what it is multiplied by: query by query, key by key."""
+    torch = importlib.import_module(engine)
+    graph = view(programs.attention, torch).graph
+    named = axes(graph)
+    found = {graph.nodes[number].symbol: axis for number, axis in named.items()}
+    assert {"weights", "hard"} <= set(found)
+    assert set(found.values()) == {("query", "key")}
+    for number in named:
+        assert graph.nodes[number].value.shape == (3, 5), "three queries, five keys"
+    data = data_of(view(programs.attention, torch).page())
+    told = {node["s"]: tuple(node["x"]) for node in data["nodes"] if "x" in node}
+    assert told == found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_layers_matrix_names_its_axes_and_other_matrices_do_not(engine):
+    torch = importlib.import_module(engine)
+
+    def program():
+        layer = torch.nn.Linear(3, 2)
+        x = torch.ones(4, 3, requires_grad=True)
+        chosen = torch.softmax(layer(x), -1)  # weighs nothing
+        loss = (chosen * chosen).sum()
+        return loss  # noqa: RET504
+
+    graph = view(program).graph
+    found = {graph.nodes[number].symbol: axis for number, axis in axes(graph).items()}
+    assert found == {"weight": ("output", "input")}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_batched_attention_with_mask_and_dropout_names_its_axes(engine):
+    torch = importlib.import_module(engine)
+
+    def program():
+        torch.manual_seed(0)
+        query, key, value = (torch.randn(2, 3, 4, 5, requires_grad=True) for _ in range(3))
+        scores = query @ key.transpose(-2, -1) / 2 + torch.zeros(4, 4)
+        weights = torch.nn.functional.dropout(torch.softmax(scores, -1), 0.5)
+        loss = (weights @ value).sum()
+        return loss  # noqa: RET504
+
+    graph = view(program).graph
+    named = axes(graph)
+    operations = [graph.nodes[number].operation for number in named]
+    assert "softmax" in operations
+    assert "bmm" in operations, "the scores have the same axes"
+    assert {_shape(graph.nodes[number])[-2:] for number in named} == {(4, 4)}
+    assert all(graph.nodes[number].symbol not in ("query", "key", "value") for number in named)

@@ -36,6 +36,14 @@ def html_table(
     return "".join(_html(headers, rows, bad, right, caption, after))
 
 
+def scrolling(table: str, name: str) -> str:
+    """A table that may be wider than its page, in a room of its own that a keyboard can scroll."""
+    return (
+        f'<div style="overflow-x:auto;max-width:100%" tabindex="0" role="group" aria-label="{escape(name)}">'
+        f"{table}</div>"
+    )
+
+
 def _html(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -50,18 +58,19 @@ def _html(
             + (";box-shadow:inset 0.25em 0 #cf222e" if stands_out and not i else "")
             for i in range(len(line))
         ]
+        scope = ' scope="col"' if tag == "th" else ""
         return "".join(
-            f'<{tag} style="{look}">{escape(cell)}</{tag}>'
+            f'<{tag}{scope} style="{look}">{escape(cell)}</{tag}>'
             for look, cell in zip(looks, line, strict=True)
         )
 
-    yield '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
+    table = '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
     if caption:
-        yield f"<caption>{escape(caption)}</caption>"
-    yield f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
+        table += f"<caption>{escape(caption)}</caption>"
+    table += f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
     for i, row in enumerate(rows):
         style = ' style="font-weight:bold"' if i in bad else ""  # colours would need a known ground
-        yield f"<tr{style}>{cells('td', row, i in bad)}</tr>"
-    yield "</tbody></table>"
+        table += f"<tr{style}>{cells('td', row, i in bad)}</tr>"
+    yield scrolling(table + "</tbody></table>", caption or ", ".join(headers))
     for sentence in after:
         yield f"<p>{escape(sentence)}</p>"

@@ -24,6 +24,7 @@ from .._tensor.tensor import Tensor, make
 from .._user_code.sites import mark
 from ._batches import Layout, refuse_sizes
 from ._checks import check_fused
+from ._hooks import whose_step
 from ._program import Formula
 from .optimizer import Optimizer
 
@@ -113,7 +114,9 @@ class Elementwise(Optimizer):
             return
         if modes.recorder is not None:
             if modes.deferred is not None:  # else the step as a whole is one call
-                modes.deferred.force("a step of an optimizer whose class is not the library's")
+                modes.deferred.force(
+                    f"a step of {whose_step(self) or 'an optimizer inside of another'}"
+                )
             modes.recorder.update(self, group, number, members, states)
         else:
             flags = self._flags(group)

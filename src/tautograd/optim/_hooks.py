@@ -29,10 +29,15 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return add_hook(_global_post_hooks, hook)
 
 
-def _is_ours(optimizer: Any) -> bool:
-    """Whether no code of the user's runs in a step of this optimizer."""
+def whose_step(optimizer: Any) -> str:
+    """Whose code runs in a step of this optimizer, if not the library's alone; else nothing."""
     home = sys.modules.get(type(optimizer).__module__)
-    return internal[getattr(home, "__file__", None) or "<>"] and "step" not in vars(optimizer)
+    if not internal[getattr(home, "__file__", None) or "<>"]:
+        return "an optimizer whose class is not the library's"
+    code = getattr(vars(optimizer).get("step"), "__code__", None)
+    if "step" in vars(optimizer) and (code is None or not internal[code.co_filename]):
+        return "an optimizer whose `step` was replaced"  # a scheduler's own only notes the call
+    return ""
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +46,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
-        if modes.deferred is not None and _is_ours(self):
+        if modes.deferred is not None and not whose_step(self):
             return modes.deferred.call(hooked, args, kwargs)
         recorder = modes.recorder
         if recorder is not None:

@@ -157,9 +157,9 @@ def _figure(
     yield f"<span>{10**scale.high:.2g}</span>"
     for shade, text in LEGEND.items():
         if shade in shapes:
-            yield f'<i class="{shade}"></i><span>{text}</span>'
+            yield f'<span class="key"><i class="{shade}"></i><span>{text}</span></span>'
     if any(value is None for values in rows.values() for value in values):
-        yield '<i class="blank"></i><span>not measured</span>'
+        yield '<span class="key"><i class="blank"></i><span>not measured</span></span>'
     yield "</p></figure>"
 
 

@@ -71,7 +71,9 @@ def _number(value: Any) -> Measure:
 def beside(report: Plain, other: Plain) -> tuple[Iterator[str], dict[str, Any]]:
     """The part of a page for two runs, and what its plot reads values from."""
     runs = {_name(other, report, "before"): other, _name(report, other, "now"): report}
-    curves = {name: _curve(run) for name, run in runs.items()}
+    alike = _script(other) == _script(report)  # then the word alone tells their lines apart
+    lines = zip(("before", "now") if alike else runs, runs.values(), strict=True)
+    curves = {name: _curve(run) for name, run in lines}
     steps = sorted({step for known in curves.values() for step in known})
     series: Series = {}
     for name, known in curves.items():
@@ -84,8 +86,12 @@ def beside(report: Plain, other: Plain) -> tuple[Iterator[str], dict[str, Any]]:
 
 
 def _name(run: Plain, against: Plain, word: str) -> str:
-    name = os.path.basename(run["script"] or "run")
-    return f"{name} ({word})" if name == os.path.basename(against["script"] or "run") else name
+    name = _script(run)
+    return f"{name} ({word})" if name == _script(against) else name
+
+
+def _script(run: Plain) -> str:
+    return os.path.basename(run["script"] or "run")
 
 
 def _curve(run: Plain) -> dict[int, Measure]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._report.wording import shared_place
 from ..._user_code.sites import Site
 
 MODULE_HOOK = "register_full_backward_hook"
@@ -49,13 +50,13 @@ class Call:
 
     @property
     def defined_at(self) -> str:
-        """Where the backward of a custom Function is written."""
+        """Where the backward of a custom Function is written; reports go to others, so not in full."""
         owner = getattr(self.function, "__self__", None)
         try:
             code = inspect.unwrap(owner.backward).__code__  # type: ignore[union-attr]
         except AttributeError:
             return ""
-        return f"{code.co_filename}:{code.co_firstlineno}"
+        return f"{shared_place(code.co_filename)}:{code.co_firstlineno}"
 
     @property
     def node_name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..._files.markup import escape
 from ..._report import shell
+from ..._report.tables import scrolling
 from ..._report.wording import site_text, tallied
 from ..behaviour.try_inputs import ALARMING
 from .render_parts import (
@@ -45,7 +46,6 @@ _STYLE = """
 .taut-report .taut-correct-card { border-color: #1a7f37; }
 .taut-report .taut-wrong-card, .taut-report .taut-cut-card { border-color: #cf222e; }
 .taut-report .taut-unclear-card { border-color: #9a6700; }
-.taut-report .taut-scroll { overflow-x: auto; }
 .taut-report table { border-collapse: collapse; margin: 0.5em 0; color: inherit; }
 .taut-report th, .taut-report td { border: 0; padding: 0.15em 0.8em 0.15em 0; text-align: left;
   background: transparent; color: inherit; font-variant-numeric: tabular-nums; }
@@ -157,8 +157,9 @@ def _table(
     bad: Sequence[int] = (),
 ) -> str:
     def cells(tag: str, row: Sequence[str]) -> str:
+        scope = ' scope="col"' if tag == "th" else ""
         return "".join(
-            f"<{tag}{_class('taut-number', i in numbers)}>{escape(cell)}</{tag}>"
+            f"<{tag}{scope}{_class('taut-number', i in numbers)}>{escape(cell)}</{tag}>"
             for i, cell in enumerate(row)
         )
 
@@ -166,7 +167,7 @@ def _table(
         f"<tr{_class('taut-bad', i in bad)}>{cells('td', row)}</tr>" for i, row in enumerate(rows)
     )
     head = f"<thead><tr>{cells('th', headers)}</tr></thead>"
-    return f'<div class="taut-scroll"><table>{head}<tbody>{body}</tbody></table></div>'
+    return scrolling(f"<table>{head}<tbody>{body}</tbody></table>", ", ".join(headers))
 
 
 def _class(name: str, wanted: bool) -> str:

@@ -79,11 +79,12 @@ def texts(data: Data, name: str) -> tuple[str, str, str]:
     group = data["groups"][number]
     if group.get("c"):
         return _docked(data, number)
-    about = group["a"] if group["a"] != group["t"] else "folded"
+    named = f"{group['t']}  {group['a']}" if group["a"] not in ("", group["t"]) else group["t"]
+    about = "folded"
     held, cuts = _held(data, number)
     if cuts:
         about += f" · ✂ {cuts} {'cut' if cuts == 1 else 'cuts'}"
-    return f"▸ {short(group['t'])}", short(about), _reach(data, held)
+    return f"▸ {short(named)}", short(about), _reach(data, held)
 
 
 def _held(data: Data, number: int) -> tuple[list[Any], int]:

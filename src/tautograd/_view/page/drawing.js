@@ -23,10 +23,11 @@ Taut.Drawing = class {
 
   arrange() {
     this.shown = Taut.arrange();
-    const merged = new Map();
+    const merged = new Map(), folded = Taut.folded(), { nodes } = Taut.data;
     Taut.data.edges.forEach((edge, i) => {
-      const a = Taut.standing(edge[0]), b = Taut.standing(edge[2]);
-      if (a === b) return;
+      const inA = folded[nodes[edge[0]].p], inB = folded[nodes[edge[2]].p];
+      if (inA >= 0 && inA === inB) return;  // most of a large graph is inside of one box
+      const a = inA < 0 ? "n" + edge[0] : "g" + inA, b = inB < 0 ? "n" + edge[2] : "g" + inB;
       const plain = a[0] === "n" && b[0] === "n";
       const key = plain ? "e" + i : a + ">" + b + ">" + edge[6];
       if (!merged.has(key)) merged.set(key, { a, b, edges: [], cut: edge[6] === 1 });
@@ -120,7 +121,7 @@ Taut.Drawing = class {
 
   look(edge) {
     const { state } = this, all = edge.edges.map((i) => Taut.data.edges[i]);
-    let norm = null, waits = true, flows = false, label = "";
+    let norm = null, waits = true, flows = false;
     for (const e of all) {
       if (e[4] === null) continue;
       const step = state.when[e[2]];
@@ -128,16 +129,28 @@ Taut.Drawing = class {
       waits = false;
       flows = flows || (state.step > 0 && step === state.step);
       if (norm === null || typeof e[4] !== "number" || e[4] > norm) norm = e[4];
-      label = all.length === 1 ? e[5] : "";
     }
     const aside = state.path && !flows && !all.some((e) => state.path.has(e[0]) && state.path.has(e[2]));
     const picked = edge.edges.includes(state.edge) ? " picked" : "";
-    if (edge.cut) return { kind: "edge cut" + picked + (aside ? " aside" : ""), label: "" };
+    if (edge.cut) return { kind: "edge cut" + picked + (aside ? " aside" : "") };
     const known = all.some((e) => e[4] !== null);
-    if (!known) return { kind: "edge none" + picked + (aside ? " aside" : ""), label: "" };
-    if (waits) return { kind: "edge wait", label: "" };
+    if (!known) return { kind: "edge none" + picked + (aside ? " aside" : "") };
+    if (waits) return { kind: "edge wait" };
     const wide = norm > 0 ? 1.3 + 5.2 * this.strength(norm) : typeof norm === "number" ? 1.3 : 5;
-    return { kind: "edge" + (norm === 0 ? " zero" : "") + picked + (flows ? " flow" : "") + (aside ? " aside" : ""), colour: this.colour(norm), wide, label, aside };
+    return { kind: "edge" + (norm === 0 ? " zero" : "") + picked + (flows ? " flow" : "") + (aside ? " aside" : ""), colour: this.colour(norm), wide, aside };
+  }
+
+  // What is written on a line, and what instead where that has no room. Where several edges are one line, it
+  // says so: how many of them have brought a gradient, the smallest and the largest.
+  labels({ edges }) {
+    const { state } = this, known = edges.map((i) => Taut.data.edges[i]).filter((e) => e[4] !== null);
+    const came = known.filter((e) => !state.step || state.when[e[2]] <= state.step);
+    if (!came.length) return [];
+    if (known.length === 1) return [came[0][5]];
+    const count = came.length < known.length ? `${came.length} of ${known.length} edges` : `${known.length} edges`;
+    if (came.some((e) => typeof e[4] === "string")) return [`${count}: not finite`, count];
+    const [low, high] = [Math.min, Math.max].map((most) => Taut.number(came.reduce((a, e) => most(a, e[4]), came[0][4])));
+    return [low === high ? `${count}: ‖${low}‖` : `${count}: ‖${low}‖ … ‖${high}‖`, count];
   }
 
   // Of an edge over many layers, the part that is in the window: it only goes on.
@@ -205,7 +218,7 @@ Taut.Drawing = class {
     const far = (boxes.length > 500 && !all) || boxes.length > 3000 || (boxes.length > 150 && scale < 0.2);
     const focused = this.svg.contains(document.activeElement) && document.activeElement.dataset ? document.activeElement.dataset.name : null;
     this.drawFrames(seen);
-    this.drawEdges(seen, far || this.hurried);  // many steps a second: lines of one look are one path
+    this.drawEdges(seen, far || this.hurried, boxes);  // many steps a second: lines of one look are one path
     this.drawBoxes(boxes, far);
     svg.dataset.boxes = this.shown.boxes.size;
     svg.classList.toggle("hurried", !!this.hurried);
@@ -235,13 +248,13 @@ Taut.Drawing = class {
     this.layers.boxes.replaceChildren(...made);
   }
 
-  drawEdges(seen, far) {
+  drawEdges(seen, far, boxes) {
     const made = [], backs = [], labels = [], shared = new Map(), placed = this.titled.map((t) => ({ ...t }));
     for (const edge of this.edges) {
       if (!seen(...edge.bounds)) continue;
       const points = this.within(edge.points);
       if (points.length < 2) continue;
-      const { kind, colour, wide, label, aside } = this.look(edge), d = Taut.Drawing.d(points, edge.bow, this.reachable);
+      const { kind, colour, wide, aside } = this.look(edge), d = Taut.Drawing.d(points, edge.bow, this.reachable);
       if (!d) continue;
       if (far) {
         const key = kind + "|" + (colour || "") + "|" + (wide ? Math.round(wide) : "");
@@ -255,29 +268,33 @@ Taut.Drawing = class {
         path.dataset.to = edge.a; path.dataset.uses = uses; path.dataset.came = came;
       }
       made.push(path);
-      if (label && !aside && this.scale > 0.55) {
+      if (colour && !aside && this.scale > 0.55) {
         const size = Math.max(11.5, LEAST / this.scale);
         const on = Taut.sideways ? "x" : "y";
         let best = 1;
         for (let i = 2; i < edge.points.length; i += 1) {
           if (edge.points[i][on] - edge.points[i - 1][on] > edge.points[best][on] - edge.points[best - 1][on] + 30) best = i;
         }
-        const p = edge.points[best - 1], q = edge.points[best], half = Taut.width(label, "600") * size / 26 + 4;
+        const p = edge.points[best - 1], q = edge.points[best], long = (label) => Taut.width(label, "600") * size / 13 + 6;
         const at = (t) => {  // on the curve, a part of the way along
           const u = 1 - t, a = u * u * u + 3 * u * u * t, bend = 3 * u * t * (edge.bow || 0), along = (from, to) => u * u * u * from + 3 * u * t * (from + to) / 2 + t * t * t * to;
           if (Taut.sideways) return { x: along(p.x, q.x), y: a * p.y + (1 - a) * q.y + bend };
           return { x: a * p.x + (1 - a) * q.x + bend, y: along(p.y, q.y) };
         };
-        const free = (c) => placed.every((o) => Math.abs(o.y - c.y) > 1.4 * size || Math.abs(o.x - c.x) > o.half + half);
-        const spot = [0.5, 0.7, 0.3, 0.85, 0.15].map(at).find(free);
+        let label, spot;
+        for (label of this.labels(edge)) {
+          const half = long(label) / 2 + 1, free = (c) => placed.every((o) => Math.abs(o.y - c.y) > 1.4 * size || Math.abs(o.x - c.x) > o.half + half)
+            && boxes.every(([, b]) => Math.abs(b.x - c.x) >= b.w / 2 + half || c.y + 0.6 * size <= b.y || c.y - 0.6 * size >= b.y + b.h);
+          spot = [0.5, 0.7, 0.3, 0.85, 0.15].map(at).find(free);
+          if (spot) { placed.push({ ...spot, half }); break; }
+        }
         if (!spot) continue;  // no room: the panel has it
-        placed.push({ ...spot, half });
         const text = Taut.make("text", { class: "label", x: spot.x, y: spot.y + 4 });
         text.style.fontSize = size + "px";
         text.style.fill = colour === "var(--strange)" ? colour : "var(--ink)";
         text.textContent = label;
         labels.push(text);
-        const wide = Taut.width(label, "600") * size / 13 + 6;
+        const wide = long(label);
         backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: spot.y - 0.7 * size, width: wide, height: 1.4 * size, rx: 3 }));
       }
     }
@@ -308,15 +325,17 @@ Taut.Drawing = class {
         g.append(Taut.make("rect", { class: "shade", x: x + 5, y: p.y + 5, width: p.w, height: p.h, rx: 8 }));
       }
       g.append(Taut.make("rect", { x, y: p.y, width: p.w, height: p.h, rx: kind === "l" ? (box.V ? 14 : 29) : kind === "i" ? 4 : 8 }));
-      const left = box.V ? Taut.TILE : 0, right = box.G ? Taut.TILE : 0, middle = p.x + (left - right) / 2;
+      // From afar letters stay as large as can be read: what there is no room for then is left out, pictures first.
+      const least = LEAST / this.scale, title = isGroup ? "▸ " + box.title : box.title;
+      const named = Taut.width(title, "600") * Math.max(13, least) / 13 <= p.w - 10 - (box.V ? Taut.TILE : 0) - (box.G ? Taut.TILE : 0);
+      const left = box.V && named ? Taut.TILE : 0, right = box.G && named ? Taut.TILE : 0, middle = p.x + (left - right) / 2;
       if (state.step && is.uses) {  // as much of it as has arrived
         const part = Math.min(is.came / is.uses, 1), inset = 2;
         g.append(Taut.make("rect", { class: "fill", x: x + inset, y: p.y + inset + (p.h - 2 * inset) * (1 - part), width: p.w - 2 * inset, height: (p.h - 2 * inset) * part, rx: kind === "l" && !box.V ? 26 : 6 }));
       }
-      if (box.V) g.append(this.tile(box.V, x + 2, p));
-      if (box.G && is.known) g.append(this.tile(box.G, x + p.w - 2 - Taut.TILE, p));
-      // From afar letters stay as large as can be read: what there is no room for then is left out.
-      const least = LEAST / this.scale, rows = Math.floor(54 / Math.max(16, least * 1.15));
+      if (left) g.append(this.tile(box.V, x + 2, p));
+      if (right && is.known) g.append(this.tile(box.G, x + p.w - 2 - Taut.TILE, p));
+      const rows = Math.floor(54 / Math.max(16, least * 1.15));
       const said = [];
       const write = (text, cls, weight, size, y) => {
         const t = Taut.make("text", { class: cls, x: middle, y, "text-anchor": "middle" });
@@ -327,7 +346,7 @@ Taut.Drawing = class {
       };
       const room = p.w - 10 - left - right, fits = (text) => Taut.width(text, "600") * Math.max(12, least) / 13 <= room;
       const gradient = is.known ? (box.norm && !fits(box.gradient) ? box.norm : box.gradient) : (is.partly || []).find(fits) || (is.partly || []).at(-1) || "";
-      const texts = [[isGroup ? "▸ " + box.title : box.title, "t", "600", 13], [gradient, "g", "600", 12], [box.shape && !fits(box.value) ? box.shape : box.value, "v", "400", 12]];
+      const texts = [[title, "t", "600", 13], [gradient, "g", "600", 12], [box.shape && !fits(box.value) ? box.shape : box.value, "v", "400", 12]];
       const shown = texts.filter(([text]) => text).slice(0, rows);
       if (shown.length === 3) [shown[1], shown[2]] = [shown[2], shown[1]];  // the gradient stands below the value
       const tall = Math.max(16, least * 1.15), top = p.y + (p.h - tall * shown.length) / 2;

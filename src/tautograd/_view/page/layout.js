@@ -82,8 +82,8 @@ var Taut = (() => {  // on the window: a script of the reader's, and a test, fin
       gradient = node.g ? "∂ " + node.g : "";
     } else {
       const group = data.groups[i];
-      title = group.t;
-      value = [group.a && group.a !== group.t ? group.a : "", inside[i] + (inside[i] === 1 ? " operation" : " operations"), cuts[i] ? `✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : ""].filter(Boolean).join(" · ");
+      title = group.t + (group.a && group.a !== group.t ? "  " + group.a : "");
+      value = [inside[i] + (inside[i] === 1 ? " operation" : " operations"), cuts[i] ? `✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : ""].filter(Boolean).join(" · ");
       if (group.k === "part") value = cuts[i] ? `folded · ✂ ${cuts[i]} ${cuts[i] === 1 ? "cut" : "cuts"}` : "folded";
       gradient = group.c ? "" : reach(i);
       if (group.c) [title, value, gradient] = docked(i);
@@ -236,8 +236,20 @@ var Taut = (() => {  // on the window: a script of the reader's, and a test, fin
   const around = (g) => { const list = []; for (; g >= 0; g = data.groups[g].p) list.push(g); return list.reverse(); };
   // The box that stands for a node: itself, or the outermost folded group that holds it.
   const standing = (i) => {
-    for (const g of around(data.nodes[i].p)) if (!open.has(g)) return "g" + g;
-    return "n" + i;
+    let folded = -1;
+    for (let g = data.nodes[i].p; g >= 0; g = data.groups[g].p) if (!open.has(g)) folded = g;
+    return folded < 0 ? "n" + i : "g" + folded;
   };
-  return { data, open, children, inside, held, box, arrange, around, standing, cut, width, rewritten, turn, get sideways() { return sideways; }, get letters() { return letters; }, leavesOf, lastOf, TILE };
+  // For each group, the outermost folded one that holds it, or is it; -1 where all around is open.
+  const folded = () => {
+    const found = new Array(data.groups.length);
+    const of = (g) => {
+      if (g < 0) return -1;
+      if (found[g] === undefined) { const outer = of(data.groups[g].p); found[g] = outer >= 0 ? outer : open.has(g) ? -1 : g; }
+      return found[g];
+    };
+    data.groups.forEach((_, g) => of(g));
+    return found;
+  };
+  return { data, open, children, inside, held, box, arrange, around, standing, folded, cut, width, rewritten, turn, get sideways() { return sideways; }, get letters() { return letters; }, leavesOf, lastOf, TILE };
 })();

@@ -265,6 +265,7 @@
       parts.push(ramp);
     }
     if (data.flowed) parts.push(make("span", "", `∂ in a box: the gradient of ${data.end}`));
+    if (drawing.edges.some((e) => e.edges.length > 1 && !e.cut)) parts.push(make("span", "", "n edges: so many as one line"));
     if (data.nodes.some((n) => n.k === "c")) parts.push(make("span", "cut", "cut: no gradient comes back"));
     if (data.edges.some((e) => typeof e[4] === "string")) { const odd = make("span", "", "■ not finite"); odd.style.color = "var(--strange)"; parts.push(odd); }
     if (!parts.length) parts.push(make("span", "", "no gradients"));

@@ -18,10 +18,12 @@ from ..._report.wording import shared_place
 from ..._version import __version__
 from ..chain import Writer, Written, as_text
 from ..uncollected import uncollected
+from .axes import axes
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Node, norm_of
 from .layout import lay_out
 from .opened import open_at_first
 from .remarks import remarks
+from .saturation import saturation
 from .tiles import cells_for, histogram, tile
 from .touch import touchable
 
@@ -64,7 +66,7 @@ def _page(graph: Graph, shown: Shown) -> Iterator[str]:
     yield shell.head(page_title(graph, shown), [_FOLDER / "page.css"], _about(graph))
     yield '<a class="skip" href="#panel">To the explanation</a>'
     yield f'<header><h1>taut view <code>{title}</code></h1><p class="about">{escape(_about(graph))}</p>'
-    yield f"{shell.TOGGLE}</header>"
+    yield f"{shell.TOGGLE}</header><main>"
     for note in graph.notes:
         yield f'<p class="warning note" role="note">{escape(note)}</p>'
     yield shell.text_of(_FOLDER / "app.html")
@@ -117,7 +119,8 @@ def _table(
     yield '<details id="summary" open><summary>As text: every step of backward</summary>'
     leaves = [n for n in graph.nodes if n.kind == LEAF]
     if leaves:
-        yield '<div class="wide"><table><thead><tr><th scope="col">Leaf</th><th scope="col">Shape</th>'
+        yield '<div class="wide" tabindex="0" role="group" aria-label="Leaves"><table><thead><tr>'
+        yield '<th scope="col">Leaf</th><th scope="col">Shape</th>'
         yield '<th scope="col">Gradient</th></tr></thead><tbody>'
         for node in leaves[:MOST_ROWS]:
             shape = node.value.shape_text if node.value else ""
@@ -144,7 +147,7 @@ def _table(
     yield "</ol>"
     if len(graph.steps) > MOST_ROWS:
         yield f"<p>… and {len(graph.steps) - MOST_ROWS:,} more steps.</p>"
-    yield f'</details><footer class="soft">Made by tautograd {escape(__version__)}.</footer>'
+    yield f'</details></main><footer class="soft">Made by tautograd {escape(__version__)}.</footer>'
 
 
 def _place(node: Node) -> str:
@@ -168,11 +171,14 @@ def page_data(
     sites, files = _Sites(), _Files(shown.links)
     layouts = lay_out(graph)
     cells = cells_for(graph) if steps else 0  # a picture without steps has no panel to show them in
+    named = axes(graph) if cells else {}
     nodes = []
     for node in graph.nodes:
         known = node.site is not None and shown.source
         site = sites.number(node.site, files) if known else -1
         nodes.append({**_node(node, writer, site), **_pictures(node, cells)})
+        if node.number in named:
+            nodes[-1]["x"] = named[node.number]
     return {
         "title": graph.title,
         "file": _file_name(graph.title),
@@ -193,7 +199,9 @@ def page_data(
             }
             for g, x in zip(graph.groups, layouts, strict=True)
         ],
-        "remarks": [[r.before, r.node, r.after, int(r.is_bad)] for r in remarks(graph) if steps],
+        "remarks": [
+            [r.before, r.node, r.after, int(r.is_bad), r.more] for r in remarks(graph) if steps
+        ],
         "open": open_at_first(graph, [layout.layers for layout in layouts]),
         "steps": [
             {"n": number, "t": step.title, "a": step.arrives, "g": step.gives}
@@ -219,6 +227,7 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
         "m": norm_of(node.arrived.get(0)),
         "r": int(node.root),
         "e": _ending(node),
+        "b": saturation(node),
     }
     found.update({key: text for key, text in optional.items() if text not in ("", None, 0)})
     if "m" not in found and 0 in node.arrived:

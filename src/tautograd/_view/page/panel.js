@@ -81,6 +81,7 @@ Taut.panel = (state, drawing, act) => {
     parts.push(make("h2", "", node.q || node.s), make("p", "soft", kinds[node.k] + (node.r ? " · backward starts here" : "")));
     if (node.k === "c") parts.push(make("p", "", node.e && !out[i].length ? "The value went to Python here, and was not seen to come back. If it did, no gradient follows it."
       : `The value goes on, its history does not: no gradient comes back through ${node.n}.`));
+    if (node.b && !state.changed) parts.push(make("p", "flat", `It ${node.b}, and hardly any gradient passes there.`));
     if (node.e === "none") parts.push(make("p", "", "Truth values and whole numbers have no derivative. Nothing is missing here: this is no cut."));
     if (step) {
       parts.push(heading(node.k === "l" ? `Step ${when[i]}: the gradient arrives` : `Step ${when[i]}: the chain rule here`), ...written(step));
@@ -98,7 +99,7 @@ Taut.panel = (state, drawing, act) => {
   };
   const leaves = (list) => {
     const table = make("table"), head = make("tr");
-    for (const text of ["Leaf", "Shape", "Gradient"]) { const th = make("th", "", text); th.scope = "col"; head.append(th); }
+    for (const text of ["Leaf", "Shape", "Gradient"]) { const th = make("th", text === "Gradient" ? "number" : "", text); th.scope = "col"; head.append(th); }
     table.append(head);
     list.slice(0, 60).forEach((i) => {
       const row = make("tr"), name = make("td", "links");
@@ -110,6 +111,20 @@ Taut.panel = (state, drawing, act) => {
     });
     return table;
   };
+  // What crosses the edge of a module, one by one: in the drawing they may be one line.
+  const crossing = (title, g, mine, held) => {
+    const all = data.edges.map((_, e) => e).filter((e) => held(data.edges[e][mine]) && !held(data.edges[e][2 - mine]));
+    if (!all.length) return [];
+    const made = make("ul", "links edges");
+    all.slice(0, 20).forEach((e) => {
+      const [a, , b, , , label, cut] = data.edges[e], item = make("li"), [from, to] = [a, b].map((i) => data.nodes[i]);
+      item.append(jump(a, from.s), " into ", jump(b, to.q || to.s));
+      if (cut || label) item.append(make("small", "soft", cut ? " ✂ cut" : ` ∂ ${label}`));
+      made.append(item);
+    });
+    if (all.length > 20) made.append(make("li", "soft", `… and ${all.length - 20} more`));
+    return [heading(title), made];
+  };
   const explainGroup = (g) => {
     const group = data.groups[g];
     const held = (i) => Taut.around(data.nodes[i].p).includes(g);
@@ -117,6 +132,7 @@ Taut.panel = (state, drawing, act) => {
     const button = make("button", "quiet", Taut.open.has(g) ? "Fold" : "Unfold");
     button.type = "button"; button.addEventListener("click", () => { act.toggle(g); explain("g" + g); });
     const parts = [make("h2", "", group.t), make("p", "soft", `${group.a ? group.a + " · " : ""}${Taut.inside[g]} operations`), button];
+    for (const [title, mine] of [["Comes in", 2], ["Goes out", 0]]) parts.push(...crossing(title, g, mine, held));
     if (some.length) parts.push(heading("Leaves inside"), leaves(some));
     return parts;
   };
@@ -130,11 +146,18 @@ Taut.panel = (state, drawing, act) => {
     parts.push(how);
     if (data.remarks.length) {
       const list = make("ul", "remarks links");
-      for (const [before, i, after, bad] of data.remarks) {
+      let rest = null;  // those of a kind beyond the first few, folded
+      for (const [before, i, after, bad, more] of data.remarks) {
         const item = make("li", bad ? "bad" : ""), { l } = data.nodes[i];
         item.append(before, jump(i, data.nodes[i].q || data.nodes[i].s), after);
         if (l !== undefined) item.append(make("small", "soft", ` ${data.files[data.sites[l][0]].name}:${data.sites[l][1]}`));
-        list.append(item);
+        if (!more) { list.append(item); continue; }
+        if (!rest || rest.dataset.what !== more) {
+          const count = data.remarks.filter((r) => r[4] === more).length, fold = make("details"), held = make("li");
+          fold.append(make("summary", "", `${count} more ${more}`), rest = make("ul", "remarks links"));
+          rest.dataset.what = more; held.append(fold); list.append(held);
+        }
+        rest.append(item);
       }
       parts.push(heading(state.changed ? "What stood out before it was touched" : "What stands out"), list);
     }

@@ -1,5 +1,6 @@
 """What stands out in a graph, so that nobody has to search for it: where numbers stop being finite, what is
-cut, where a gradient ends, shrinks or grows, and which values are used more than once.
+cut, where a gradient ends, shrinks or grows, which activations are saturated, and which values are used more
+than once.
 
 Every remark is about one node and follows from figures that the graph holds; a graph in which nothing stands
 out has none.
@@ -9,14 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..record.values import Value, number
 from .graph import CUT, LEAF, OPERATION, Edge, Graph, Node
+from .saturation import saturation
 
 STEEP = 100.0  # times: a single operation that changes a norm by more is told
 FAR_APART = 1000.0  # times: gradients of two leaves that are farther apart are told
-MOST = 3  # remarks of one kind; the rest are counted
+MOST = 3  # remarks of one kind that are shown at once
+KEPT = 40  # remarks of one kind that can be unfolded; the rest are counted
+
+Sizes = tuple[
+    Node, float, float
+]  # an operation, the norm that arrives, and the one that it hands on
 
 
 @dataclass(frozen=True)
@@ -27,30 +34,37 @@ class Remark:
     node: int
     after: str
     is_bad: bool = False
+    more: str = ""  # of one beyond the first few of its kind: what those are, as "cuts"
 
 
 def remarks(graph: Graph) -> list[Remark]:
     """All of them, the gravest first."""
     into, out_of = graph.edges_into(), graph.edges_out_of()
-    kinds = (
-        _not_finite(graph, into),
-        _cuts(graph, into),
-        _without_gradient(graph),
-        _frozen(graph),
-        _stopped(graph, into),
-        _steepest(graph, into),
-        _least_and_most(graph),
-        _used_again(graph, out_of),
-    )
-    return [remark for kind in kinds for remark in _few(list(kind))]
+    flat = {node.number: said for node in graph.nodes if (said := saturation(node))}
+    sizes = list(_operations(graph, into))
+    kinds = {
+        "that are not finite": _not_finite(graph, into),
+        "cuts": _cuts(graph, into),
+        "leaves without a gradient": _without_gradient(graph),
+        "frozen parameters": _frozen(graph),
+        "operations at which the gradient ends": _stopped(sizes, flat),
+        "large changes": _steepest(graph, into, sizes, flat),
+        "saturated activations": _saturated(flat),
+        "far apart": _least_and_most(graph),
+        "values that are used several times": _used_again(graph, out_of),
+    }
+    return [remark for what, kind in kinds.items() for remark in _few(what, list(kind))]
 
 
-def _few(found: list[Remark]) -> list[Remark]:
-    if len(found) <= MOST:
+def _few(what: str, found: list[Remark]) -> list[Remark]:
+    """The first few at once, as many again as can be read when they are asked for, the rest as a number."""
+    if len(found) <= MOST + 1:  # one more is told as soon as counted
         return found
-    last = found[MOST - 1]
-    more = f"{last.after} (and {len(found) - MOST:,} more)"
-    return [*found[: MOST - 1], Remark(last.before, last.node, more, last.is_bad)]
+    rest = [replace(remark, more=what) for remark in found[MOST:KEPT]]
+    if len(found) > KEPT:
+        last = rest[-1]
+        rest[-1] = replace(last, after=f"{last.after} (and {len(found) - KEPT:,} more)")
+    return [*found[:MOST], *rest]
 
 
 def _not_finite(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
@@ -130,14 +144,23 @@ def _frozen(graph: Graph) -> Iterator[Remark]:
             yield Remark("", node.number, " is frozen: it wants no gradient, and gets none")
 
 
-def _stopped(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
+def _stopped(sizes: list[Sizes], flat: dict[int, str]) -> Iterator[Remark]:
     """Operations at which something arrives, and that hand on zeros alone."""
-    for node, arrived, given in _operations(graph, into):
+    for node, arrived, given in sizes:
         if arrived > 0 and given == 0:
-            yield Remark("", node.number, " hands on zeros alone: the gradient ends there", True)
+            said = "hands on zeros alone: the gradient ends there"
+            if node.number in flat:
+                said = f"{flat.pop(node.number)}; it {said}"
+            yield Remark("", node.number, f" {said}", True)
 
 
-def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[tuple[Node, float, float]]:
+def _saturated(flat: dict[int, str]) -> Iterator[Remark]:
+    """Activations at their flat ends, of which nothing graver was said."""
+    for number_, said in flat.items():
+        yield Remark("", number_, f" {said}, and hardly any gradient passes there")
+
+
+def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Sizes]:
     """Each with the largest norm that arrives and the largest that it hands on, where both are finite."""
     for step in graph.steps:
         node = graph.nodes[step]
@@ -147,10 +170,12 @@ def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[tuple[Nod
             yield node, max(came, default=0.0), max(given)
 
 
-def _steepest(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
+def _steepest(
+    graph: Graph, into: dict[int, list[Edge]], sizes: list[Sizes], flat: dict[int, str]
+) -> Iterator[Remark]:
     """Where the norm changes most on the way on: what a layer gives to its own parameters ends there."""
     found = []
-    for node, came, given in _operations(graph, into):
+    for node, came, given in sizes:
         onward = [
             e.gradient.norm
             for e in into[node.number]
@@ -167,6 +192,8 @@ def _steepest(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
     ):
         if (1 / ratio if verb == "shrinks" else ratio) >= STEEP:
             after = f": ‖{number(came)}‖ arrives, ‖{number(goes)}‖ goes on"
+            if verb == "shrinks" and node.number in flat:
+                after = f", which {flat.pop(node.number)}{after}"
             yield Remark(f"The gradient {verb} most at ", node.number, after)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..._files.markup import escape
 from ..chain import Writer
+from ..record.values import number as written
 from .coordinates import Arranged, Data, Place, arrange, short, texts
 from .graph import Graph
 from .page import Shown, page_data, page_title
@@ -105,13 +106,25 @@ def _edges(data: Data, shown: Arranged) -> Iterator[str]:
         strange = any(isinstance(e[4], str) for e in edges)
         look = "e" + (" x" if edges[0][6] else "") + (" s" if strange else "")
         yield f'<path class="{look}" stroke-width="{wide:.1f}" d="{_curve(path, bow)}"/>'
-        if len(edges) == 1 and edges[0][5]:
+        label = _label(edges)
+        if label:
             p, q = path[0], path[1]
             labels.append(
                 f'<text class="p" x="{(p[0] + q[0]) / 2 + 0.75 * bow + 4:.1f}" '
-                f'y="{(p[1] + q[1]) / 2 + 4:.1f}">{escape(edges[0][5])}</text>'
+                f'y="{(p[1] + q[1]) / 2 + 4:.1f}">{escape(label)}</text>'
             )
     yield from labels
+
+
+def _label(edges: list[Any]) -> str:
+    """What is written on a line; of several edges that are one line, how many, the smallest and the largest."""
+    known = [edge for edge in edges if edge[4] is not None]
+    if len(known) < 2:
+        return str(known[0][5]) if known else ""
+    if any(isinstance(edge[4], str) for edge in known):
+        return f"{len(known)} edges: not finite"
+    low, high = (written(choose(edge[4] for edge in known)) for choose in (min, max))
+    return f"{len(known)} edges: ‖{low}‖" + (f" … ‖{high}‖" if low != high else "")
 
 
 def _around(data: Data, group: int) -> list[int]:

@@ -42,14 +42,21 @@ Taut.tiles = (() => {
     const scale = Math.min(w / g.w, h / g.h);
     return { w: Math.max(g.w * scale, 5), h: Math.max(g.h * scale, 5) };
   };
-  const html = (name, tile, shape) => {
+  const html = (name, tile, shape, axes) => {
     const { make } = Taut.html, figure = make("figure", "tile"), image = document.createElement("img"), g = grid(tile);
     const room = size(tile, 236, 190), more = tile[3] > tile[2] ? `, ${tile[2]} of ${tile[3].toLocaleString("en")} pictures` : "";
     image.src = picture(tile);
     image.alt = `${name}, ${shape}, as a heat map: dark is negative, light is positive, at most ${Taut.number(tile[4])}`;
     image.width = Math.round(room.w); image.height = Math.round(room.h);
     const whole = tile[3] === tile[2] && tile[0] * tile[1] * tile[2] === shape.split(/[×\s]/).map(Number).filter((n) => n).reduce((a, b) => a * b, 1);
-    figure.append(image, make("figcaption", "", `${name}, ${shape}${more}` + (whole || more ? "" : ` as ${g.w}×${g.h}: the largest of each block`)));
+    const said = axes ? `, a row for each ${axes[0]}, a column for each ${axes[1]}` : "";
+    image.alt += said;
+    if (axes) {
+      const map = make("div", "map-axes");
+      map.append(make("span", "down", `${axes[0]} →`), image, make("span", "across", `${axes[1]} →`));
+      figure.append(map);
+    } else figure.append(image);
+    figure.append(make("figcaption", "", `${name}, ${shape}${said}${more}` + (whole || more ? "" : ` as ${g.w}×${g.h}: the largest of each block`)));
     return figure;
   };
   const scale = (largest) => {
@@ -80,7 +87,7 @@ Taut.tiles = (() => {
     const { make } = Taut.html, parts = [], row = make("div", "tiles");
     for (const [key, name] of [["V", "value"], ["G", "gradient"]]) {
       if (!node[key]) continue;
-      const figure = html(name, node[key], node.h || "");
+      const figure = html(name, node[key], node.h || "", node.x);
       figure.insertBefore(scale(node[key][4]), figure.lastChild);
       if (node[key === "V" ? "W" : "H"]) figure.append(histogram(name, node[key === "V" ? "W" : "H"]));
       row.append(figure);

@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .node_history import Edges
 from .values import Memory, Value
 
 
 class Flow:
     """The gradients of one backward over these nodes."""
 
-    def __init__(self, nodes: Iterable[Any], memory: Memory) -> None:
+    def __init__(self, nodes: Iterable[Any], inputs: Edges, memory: Memory) -> None:
         self.order: list[Any] = []  # nodes, as they ran
         self.arrived: dict[tuple[int, int], Value] = {}  # (id of the node, output number)
         self.given: dict[tuple[int, int], Value] = {}  # (id of the node, place of the input)
         self.changed: set[int] = set()  # ids of nodes that a hook came before
         self._memory = memory
         self._waiting: dict[tuple[int, int], list[tuple[tuple[int, int], Any]]] = {}
-        self._handles = [self._watch(node) for node in nodes if node.next_functions]
+        self._handles = [self._watch(node, inputs[id(node)]) for node in nodes if inputs[id(node)]]
 
     def close(self) -> None:
         for handle in self._handles:
@@ -32,9 +33,7 @@ class Flow:
                 self.given[key] = self._memory.look(gradient)
         self._waiting.clear()
 
-    def _watch(self, node: Any) -> Any:
-        edges = node.next_functions
-
+    def _watch(self, node: Any, edges: tuple[tuple[Any, int], ...]) -> Any:
         def note(grad_inputs: Any, grad_outputs: Any) -> None:
             self.order.append(node)
             for number, gradient in enumerate(grad_outputs):
@@ -49,9 +48,10 @@ class Flow:
 
     def _arrives(self, node: Any, number: int, gradient: Any) -> None:
         shape = tuple(gradient.shape)
-        self.arrived[id(node), number] = self._memory.look(gradient)
+        arrived = self.arrived[id(node), number] = self._memory.look(gradient)
         for key, waiting in self._waiting.pop((id(node), number), []):
-            self.given[key] = self._memory.look(summed(waiting, shape))
+            is_all = _is_same_memory(waiting, gradient)  # the only one that came: nothing was added
+            self.given[key] = arrived if is_all else self._memory.look(summed(waiting, shape))
 
     def _gives(self, key: tuple[int, int], following: Any, number: int, gradient: Any) -> None:
         leaf = getattr(following, "variable", None)
@@ -60,6 +60,20 @@ class Flow:
         else:
             waiting = self._waiting.setdefault((id(following), number), [])
             waiting.append((key, gradient))
+
+
+def _is_same_memory(one: Any, other: Any) -> bool:
+    """Whether two tensors are the same numbers because they are in the same place."""
+    try:
+        return bool(
+            one.data_ptr() == other.data_ptr()
+            and one.data_ptr()
+            and one.dtype == other.dtype
+            and tuple(one.shape) == tuple(other.shape)
+            and one.stride() == other.stride()
+        )
+    except (RuntimeError, NotImplementedError):  # sparse, batched: they have no place
+        return False
 
 
 def summed(gradient: Any, shape: tuple[int, ...]) -> Any:

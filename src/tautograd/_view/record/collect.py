@@ -15,7 +15,7 @@ from ..page.graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
 from ..page.symbols import in_time, name_results
 from .backward_flow import Flow
 from .names import Names
-from .node_history import site_of_node, time_of, walk
+from .node_history import Edges, site_of_node, time_of, walk
 from .notes import Constant, Cutting, KnownNode, Noted
 from .operands import find_operands
 from .recorder import Notes
@@ -39,7 +39,8 @@ class Collector:
     ) -> None:
         self.engine, self.roots, self.names, self.notes = engine, roots, names, notes
         self.memory = memory or (notes.memory if notes else Memory())
-        self.backward_order = walk(roots)
+        self._inputs: Edges = {}
+        self.backward_order = walk(roots, self._inputs)
         self.graph = Graph(name_of(engine))
         self._number: dict[int, int] = {}  # of nodes and leaves, by id
         self._constants: dict[int, tuple[Any, int]] = {}
@@ -64,7 +65,7 @@ class Collector:
 
     def watch(self) -> Flow:
         """Watch the backward that comes next."""
-        return Flow(self.backward_order, self.memory)
+        return Flow(self.backward_order, self._inputs, self.memory)
 
     # --- nodes ---------------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ class Collector:
             for recorded in self.backward_order
             if id(recorded) not in self._leaves
         ]
-        find_operands(graph, numbered, self._number, self.memory)
+        find_operands(graph, numbered, self._inputs, self._number, self.memory)
         self._arguments(numbered)
         name_results(graph)
         in_time(graph)
@@ -166,7 +167,7 @@ class Collector:
 
     def _edges(self, recorded: Any, flow: Flow | None) -> None:
         target = self._number[id(recorded)]
-        edges = recorded.next_functions
+        edges = self._inputs[id(recorded)]
         for place, (following, output) in enumerate(edges):
             if following is None:
                 continue
@@ -197,7 +198,7 @@ class Collector:
                 sources = {id(source) for source, _ in (a for a in found if isinstance(a, tuple))}
                 inner = {
                     id(self.graph.nodes[self._number[id(f)]])
-                    for f, _ in recorded.next_functions
+                    for f, _ in self._inputs[id(recorded)]
                     if f is not None
                 }
                 node.arguments = found if inner <= sources else []

@@ -11,10 +11,16 @@ from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import Site
 from ..._verify.locate.leaving import edge_of
 
+Edges = dict[int, tuple[tuple[Any, int], ...]]  # the inputs of each node, by the node's id
 
-def walk(roots: Sequence[Any]) -> list[Any]:
-    """Every node behind these tensors, later ones first; the nodes are kept by the list."""
+
+def walk(roots: Sequence[Any], edges: Edges | None = None) -> list[Any]:
+    """Every node behind these tensors, later ones first; the nodes are kept by the list.
+
+    Asking a node for its inputs is the dear part of it, so what each said is noted in `edges`.
+    """
     found: dict[int, Any] = {}
+    edges = {} if edges is None else edges
     users: dict[int, int] = {}
     pending = [edge[0] for root in roots if (edge := edge_of(root)) and edge[0] is not root]
     while pending:
@@ -22,7 +28,8 @@ def walk(roots: Sequence[Any]) -> list[Any]:
         if id(node) in found:
             continue
         found[id(node)] = node
-        for following, _ in node.next_functions:
+        edges[id(node)] = node.next_functions
+        for following, _ in edges[id(node)]:
             if following is not None:
                 users[id(following)] = users.get(id(following), 0) + 1
                 pending.append(following)
@@ -33,7 +40,7 @@ def walk(roots: Sequence[Any]) -> list[Any]:
     while ready:
         node = found[heapq.heappop(ready)[2]]
         ordered.append(node)
-        for following, _ in node.next_functions:
+        for following, _ in edges[id(node)]:
             if following is not None:
                 users[id(following)] -= 1
                 if not users[id(following)]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..page.graph import Edge, Graph, Node
+from .node_history import Edges
 from .notes import Constant, KnownNode
 from .saved import saved_inputs
 from .values import Memory, Value
@@ -16,17 +17,21 @@ Recorded = tuple[Node, Any, KnownNode | None]  # a node, the engine's own, and w
 
 
 def find_operands(
-    graph: Graph, recorded: Sequence[Recorded], numbers: dict[int, int], memory: Memory
+    graph: Graph,
+    recorded: Sequence[Recorded],
+    inputs: Edges,
+    numbers: dict[int, int],
+    memory: Memory,
 ) -> None:
     """Give each operation the values of its inputs, as far as they are known."""
     into, out = graph.edges_into(), graph.edges_out_of()
     for node, own, known in recorded:
-        edges = own.next_functions
+        edges = inputs[id(own)]
         node.operands = [None] * len(edges)
         for edge in into[node.number]:
             if edge.place < len(edges):
                 node.operands[edge.place] = graph.nodes[edge.source].outputs.get(edge.output)
-        for place, value in saved_inputs(own, node.operation, memory).items():
+        for place, value in saved_inputs(own, node.operation, memory, node.operands).items():
             if place == len(node.operands):  # a plain number has no edge on one engine
                 node.operands.append(value)
             elif place < len(edges) and node.operands[place] is None:

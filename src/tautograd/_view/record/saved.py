@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,14 @@ _RESULT = {"scaled_dot_product_flash_attention_for_cpu": "output"}
 _NO_RESULT = frozenset(("native_layer_norm", "native_batch_norm", "pow"))
 
 
-def saved_inputs(node: Any, operation: str, memory: Memory) -> dict[int, Value]:
-    """What the inputs held, by place, as far as the node kept them."""
+def saved_inputs(
+    node: Any, operation: str, memory: Memory, known: Sequence[Value | None] = ()
+) -> dict[int, Value]:
+    """What the inputs held, by place, as far as the node kept them and they are not known."""
     found = {}
     for place, name in enumerate(_INPUTS.get(operation, ())):
+        if place < len(known) and known[place] is not None:
+            continue
         value = _saved(node, name) if name else None
         if hasattr(value, "shape") and hasattr(value, "detach"):
             found[place] = memory.look(value)

@@ -11,6 +11,7 @@ import numpy as np
 from ..._verify.subject.engines import as_numpy
 
 MOST_KEPT = 1 << 22  # entries of a tensor that is kept whole
+_CONVERTED = frozenset(("float32", "float16"))  # that NumPy is given as float64
 SHOWN = 8  # entries that are written out in a row
 
 
@@ -92,7 +93,9 @@ class Memory:
         shape = tuple(int(n) for n in tensor.shape)
         dtype = str(tensor.dtype).rpartition(".")[2]
         try:
-            array = np.array(as_numpy(tensor))
+            array = as_numpy(tensor)
+            if dtype not in _CONVERTED:  # else it is a copy already
+                array = np.array(array)
         except (RuntimeError, TypeError, NotImplementedError, ValueError):  # sparse, meta, batched
             return Value(shape, dtype)
         return self.of_array(array, dtype)
@@ -113,10 +116,13 @@ class Memory:
                 return Value(shape, dtype, array, abs(one), one, one)
             return Value(shape, dtype, array, abs(one), strange=1)
         if array.dtype.kind == "f":
-            low, high = float(array.min()), float(array.max())  # NaN, if there is one
+            flat = array.reshape(-1)
+            low = float(np.minimum.reduce(flat))  # NaN, if there is one
+            high = float(np.maximum.reduce(flat))
             largest = max(abs(low), abs(high))
+            if low == high == 0.0:
+                return Value(shape, dtype, array if keeps else None, 0.0, low, high)
             if math.isfinite(low) and 1e-100 < largest < 1e100:  # whose squares have room
-                flat = array.reshape(-1)
                 norm = math.sqrt(float(flat @ flat))
                 return Value(shape, dtype, array if keeps else None, norm, low, high)
         reals = np.abs(array) if array.dtype.kind == "c" else array
