@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 from ..._autograd.modes import modes
@@ -24,6 +23,7 @@ from ..record.trees import tensors_in
 from .audit import AuditError
 from .audit_schedule import FARTHER, WEIGHED
 from .bound_methods import Place
+from .clock import Moment, between, moment, since
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
 from .ledger import WARM, in_seconds
@@ -81,7 +81,7 @@ class Compiled(Recorder):
         ledger = self._ledger
         if ledger.pause and ledger.skips():
             return self._fn(*args, **kwargs)
-        began = perf_counter()
+        began = moment()
         tensors = list(tensors_in((args, kwargs)))
         if modes.recorder is not None or not is_ordinary(tensors) or _watched():
             return self._fn(*args, **kwargs)
@@ -130,15 +130,15 @@ class Compiled(Recorder):
         finally:
             self._recording.release()
 
-    def _run_as_written(self, key: Any, args: Any, kwargs: Any, began: float) -> Any:
-        start = perf_counter()
+    def _run_as_written(self, key: Any, args: Any, kwargs: Any, began: Moment) -> Any:
+        start = moment()
         result = self._fn(*args, **kwargs)
-        stop = perf_counter()
-        self._note_run(key, stop - start, start - began)
-        self._ledger.looking += perf_counter() - stop
+        stop = moment()
+        self._note_run(key, between(start, stop), between(began, start))
+        self._ledger.looking += since(stop)
         return result
 
-    def _weigh(self, entry: Entry, args: Any, kwargs: Any, began: float) -> Any:
+    def _weigh(self, entry: Entry, args: Any, kwargs: Any, began: Moment) -> Any:
         """Run once as written; a record whose replays take longer is given up, and that is said.
 
         The least of several runs counts, as it does of replays, and it has to lose twice, some replays apart: what else
