@@ -141,6 +141,7 @@ class Recorder(Records):
                 self._lost.pop(key, None)
                 self._why.pop(key, None)
             self._last = entry
+            self._by_shapes = {}  # among which may be one that is gone
         return result
 
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:

@@ -157,6 +157,7 @@ class Records:
                     self._ledger.note_gone(entry)
                     if not entries:
                         del self._entries[key]
+            self._by_shapes = {}
             if self._last is entry:
                 self._last = None
 
@@ -207,6 +208,7 @@ class Records:
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._ledger = Ledger()
         self._last = None
+        self._by_shapes: dict[Any, Entry] = {}  # records that calls came to, with a short way in
 
     def clear(self) -> None:
         """Forget every record."""
