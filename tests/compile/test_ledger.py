@@ -324,6 +324,32 @@ def test_a_record_that_saves_is_kept_and_compared_a_few_times_only(
         assert WARM + 2 <= timed.step._ledger.runs <= WARM + 5
 
 
+def test_one_form_whose_records_never_hold_is_not_looked_at_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Something outside of the arguments changes at each call, so there is one form, and looking at it is lost."""
+    plain, looks = 5e-4, 1e-4
+    noted, total = Records._note_run, [0.0]
+
+    def note_run(step: Any, key: Any, seconds: float, besides: float) -> None:
+        total[0] += looks
+        noted(step, key, plain, looks)
+
+    monkeypatch.setattr(Records, "_note_run", note_run)
+    place = {"times": 0}
+    step = torch.compile(lambda x: x * place["times"], audit="never", sound=False)
+    x = torch.ones(3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for n in range(2 * HORIZON):
+            place["times"] = n
+            assert torch.equal(step(x), x * n)
+    assert total[0] <= SHARE * 2 * HORIZON * plain
+    (found,) = (str(w.message) for w in said if "do not pay" in str(w.message))
+    for part in ("what they depend on changes", "the content of `place`", "as written takes"):
+        assert part in found
+
+
 def test_when_looking_costs_too_much_calls_go_straight_to_the_function() -> None:
     ledger = Ledger()
     for n in range(20):

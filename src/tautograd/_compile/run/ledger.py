@@ -23,7 +23,7 @@ LEAST, RUNS, MOST = 0.2, 50, 1.0  # seconds, runs as written, seconds
 VENTURE = 0.125  # of what was saved, which may be spent on forms that have not come often yet
 TRUSTED = 2
 OFTEN = 4  # runs for each further form, before what has come so far is trusted
-ENOUGH = 32  # runs as written beside records, before looking for those is given up
+ENOUGH = 32  # runs as written beside records, or of one form alone, before looking for records is given up
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
@@ -145,10 +145,11 @@ class Ledger:
     def is_lost(self, entries: list[Any], refused: bool = False) -> bool:
         """Whether calls run as written for a while, without a look at their arguments: looking costs too much.
 
-        Half of the share is for that, and half for records. A form that is `refused` will have none, so the look at
-        it is lost even if no other comes.
+        Half of the share is for that, and half for records. Where there are records, or one form comes alone, as many
+        runs as written are waited for as say that none of its records holds. A form that is `refused` will have none,
+        so the look at it is lost at once.
         """
-        if (len(self.plain) < 2 and not refused) or (entries and self.runs < ENOUGH):
+        if self.runs < ENOUGH and (entries or (len(self.plain) < 2 and not refused)):
             return False
         if self.looking <= self.saved(entries) + self.share(entries) / 2:
             return False

@@ -126,10 +126,18 @@ class Records:
         if not changes and others:
             changes = difference(_loose(others[0]), _loose(key))
         forms = len({*self._seen, *self._entries})
+        if forms > 1:
+            why = f"of {forms} forms of arguments none comes often enough"
+            advice = (
+                "Give it arguments of few sizes, or compile with `dynamic=False` to record each of "
+                "them at any cost."
+            )
+        else:
+            why = "what they depend on changes again and again"
+            advice = "Let it be a tensor: what that holds may change without another record."
         warnings.warn(
-            f"{self._name()} runs as written, for records of it do not pay for themselves: of {forms} forms of "
-            f"arguments none comes often enough.\n  {changes}\n  {ledger.in_words(self._alive())}.\n"
-            "  Give it arguments of few sizes, or compile with `dynamic=False` to record each of them at any cost.",
+            f"{self._name()} runs as written, for records of it do not pay for themselves: {why}.\n"
+            f"  {changes}\n  {ledger.in_words(self._alive())}.\n  {advice}",
             stacklevel=warning_level(),
         )
 
