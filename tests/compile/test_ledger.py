@@ -350,6 +350,24 @@ def test_one_form_whose_records_never_hold_is_not_looked_at_for_ever(
         assert part in found
 
 
+@pytest.mark.filterwarnings("ignore:.*do not pay for themselves")
+def test_gradients_that_are_others_at_each_call_are_recorded_once_more_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program adds to the gradient that it was recorded with; here there is another one each time."""
+    model = torch.nn.Linear(8, 4)
+    step = torch.compile(lambda x: model(x).square().sum().backward(), audit="never")
+    x = torch.ones(3, 8)
+    for _ in range(3):
+        step(x)
+    made = step.records
+    monkeypatch.setattr(Ledger, "allows", lambda self, key, entries: False)
+    for _ in range(20):
+        model.weight.grad, model.bias.grad = torch.zeros(4, 8), torch.zeros(4)
+        step(x)
+    assert 1 <= made <= step.records <= made + 1
+
+
 def test_when_looking_costs_too_much_calls_go_straight_to_the_function() -> None:
     ledger = Ledger()
     for n in range(20):

@@ -77,8 +77,8 @@ class Records:
         """
         if key in self._refused:
             return False
-        if key in self._entries and self._why.get(key) == GRADIENTS:
-            return True  # nothing else has changed
+        if self._why.get(key) == GRADIENTS and len(self._entries.get(key, ())) == 1:
+            return True  # nothing else has changed, for the first time
         full = key not in self._entries and self._is_full(len(self._alive()) + 1)
         if self._seen.get(key, 0) < (OFTEN if full else 1):
             return False
