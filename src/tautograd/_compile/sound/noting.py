@@ -301,7 +301,9 @@ class Noting:
         buffer = self.tape.program.buffers[self.tape.view(slot.value).buffer]
         if buffer.kind is Kind.CONSTANT:
             if _node.__get__(tensor) is not None or tensor._base is not None:
-                raise Unknown("a view of a constant")
+                if number is None:
+                    raise Unknown("a view of a constant")
+                return Ref("made", number)  # by a call of which the constant's content is known
             number = self._new_number(tensor) if number is None else number
             return Ref("constant", number, (slot.value.copy("K"), tensor._requires_grad))
         if number is None:
