@@ -294,6 +294,7 @@ def _refuse_escapes(tape: Recording, kept: set[int], results: list[Tensor]) -> N
 
 def _states_of(tape: Recording) -> set[int]:
     """The tensors in the states of the optimizers that have made a step."""
-    optimizers = [update.optimizer for update in (*tape.updates, *tape.fixed)]
+    steps: list[Any] = [*tape.updates, *tape.fixed]
+    optimizers = [step.optimizer for step in steps]
     states = [state for optimizer in optimizers for state in optimizer.state.values()]
     return {id(value) for state in states for value in state.values()}

@@ -38,6 +38,7 @@ class Records:
     _specialises = False  # whether every form is recorded, whatever that costs
     records = 0  # how often the function was recorded
     _last: Entry | None = None
+    _by_shapes: dict[Any, Entry]  # records that calls came to, with a short way in
 
     def _matching(
         self, form: Form, tensors: list[Tensor], tried: Sequence[Entry] = ()
@@ -216,7 +217,7 @@ class Records:
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._ledger = Ledger()
         self._last = None
-        self._by_shapes: dict[Any, Entry] = {}  # records that calls came to, with a short way in
+        self._by_shapes = {}
 
     def clear(self) -> None:
         """Forget every record."""
