@@ -4,10 +4,10 @@
 compiled step gave anything else than the function itself, or the function something else than PyTorch.
 
 A step is drawn once: a model, a loss, an optimizer, and places that its Python reads (a closure's cell, an attribute,
-a list, a dictionary, a default of a function, an object of its own class). Before each call something of that is
-changed at random: settings, modes, parameters' memory, what wants a gradient, hooks, sizes, arguments. All is done
-alike to three copies. Numbers are doubles and steps few, so that rounding explains no more than `BOUND` of the
-largest number.
+a list, a dictionary, a default of a function, an object of its own class, the arguments' sizes). Now and then
+something of that is changed at random: settings, modes, parameters' memory, what wants a gradient, hooks, sizes,
+members, an optimizer's state, and how arguments come (dtype, strides, gradients). All is done alike to three copies.
+Numbers are doubles and steps few, so that rounding explains no more than `BOUND` of the largest number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import tautograd
 from tautograd._compile.messages.errors import CompileError
 
 BOUND = 1e-8
-CALLS = 9
+CALLS = 14
+SETTLED = 0.4  # of the calls nothing has changed before, so that there are records to be wrong
 WIDTH = 5
 
 
@@ -54,14 +55,15 @@ class Scenario:
         self.parameters = list(modules.parameters())
         self.modules = modules
         self.optimizer = self._optimizer(T, rng)
-        self.clears, self.loss, self.extra = rng.random() < 0.8, rng.randrange(4), rng.randrange(6)
+        self.clears, self.loss, self.extra = rng.random() < 0.8, rng.randrange(4), rng.randrange(8)
         self.handle: Any = None
         self.size = rng.choice((1, 3, 4))
         self.number = 0.5
+        self.dtype, self.layout, self.wants, self.grads = "float64", 0, False, True
         self.step = self._step()
 
     def _model(self, nn: Any, rng: random.Random) -> Any:
-        kind = rng.randrange(5)
+        kind = rng.randrange(7)
         act = rng.choice((nn.Tanh, nn.ReLU, nn.GELU, nn.Sigmoid, nn.SiLU))
         if kind == 0:
             return nn.Sequential(nn.Linear(WIDTH, 7), act(), nn.Linear(7, WIDTH))
@@ -73,6 +75,11 @@ class Scenario:
         if kind == 3:
             # Without a bias: its gradient would be nothing but rounding, which Adam makes large.
             return nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH), act())
+        if kind == 4:
+            return _recurrent(nn)
+        if kind == 5:
+            parts = nn.Linear(WIDTH, WIDTH), nn.Dropout(0.25), nn.Linear(WIDTH, WIDTH)
+            return nn.Sequential(*parts, nn.Dropout(0.5))
         return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Dropout(0.0), act(), nn.Softmax(-1))
 
     def _optimizer(self, T: Any, rng: random.Random) -> Any:
@@ -98,7 +105,7 @@ class Scenario:
         place, listed, named = self.place, self.listed, self.named
         clears, loss_kind, extra = self.clears, self.loss, self.extra
         scenario = self
-        reads = rng.sample(range(7), 3)
+        reads = rng.sample(range(10), 4)
 
         def scaled(h: Any, by: list[float] = listed) -> Any:
             return h * by[-1]
@@ -106,7 +113,7 @@ class Scenario:
         def step(x: Any, y: Any, number: float) -> Any:
             if clears:
                 optimizer.zero_grad()
-            h = body(x)
+            h = body(x.to(T.float64))
             if 0 in reads:
                 h = h * place.scale
             if 1 in reads:
@@ -122,6 +129,12 @@ class Scenario:
             if 6 in reads:
                 for k in range(int(place.inner.k * 8)):
                     h = h + k * 0.1
+            if 7 in reads:
+                h = h / len(x) if x.shape[0] > 2 else h * x.size(0)
+            if 8 in reads:
+                h = h + T.arange(x.shape[0], dtype=h.dtype).unsqueeze(-1)
+            if 9 in reads and x.is_contiguous():
+                h = h + x[-1].to(h.dtype)
             out = head(h)
             if extra == 1:
                 out = out - out.mean(-1, keepdim=True)
@@ -131,6 +144,10 @@ class Scenario:
                 out = out[:, [2, 0, 1]]
             elif extra == 4:
                 out = T.where(out > 0, out, out * 0.1)
+            elif extra == 5:
+                out = out.masked_fill(T.ones(len(x), 3).triu() == 0, 0.25)
+            elif extra == 6:
+                out = T.stack([row * i for i, row in enumerate(out, 1)])
             if loss_kind == 0:
                 loss = F.cross_entropy(out, y)
             elif loss_kind == 1:
@@ -198,25 +215,83 @@ class Scenario:
                 self.handle = self.body.register_forward_hook(lambda m, i, o: o * by)
         elif kind == "module":
             self.body.added = value
+        elif kind == "setting of a layer":
+            for module in self.modules.modules():
+                for name in ("eps", "momentum", "p"):
+                    if getattr(module, name, None) is not None:
+                        setattr(module, name, value * 0.1)
+        elif kind == "member":
+            self.body[-1] = rng.choice((T.nn.Tanh, T.nn.ReLU, T.nn.Identity))()
+        elif kind == "optimizer's state":
+            self.optimizer.state.clear()
+        elif kind == "optimizer's numbers":
+            for name in ("eps", "alpha", "momentum"):
+                if group.get(name):
+                    group[name] = group[name] * value
+        elif kind == "dtype":
+            self.dtype = rng.choice(("float64", "float32"))
+        elif kind == "layout":
+            self.layout = rng.randrange(4)
+        elif kind == "wants":
+            self.wants = not self.wants
+        elif kind == "no gradients":
+            self.grads = not self.grads
         return kind
 
     def call(self, rng: random.Random, function: Any) -> Any:
         size = max(self.size, 2) if self.modules.training else self.size
         draws = np.random.default_rng(rng.randrange(1 << 30))
-        x = self.T.tensor(draws.standard_normal((size, WIDTH)))
-        y = self.T.tensor(draws.integers(0, 3, size))
-        loss, out = function(x, y, self.number)
+        T = self.T
+        values = draws.standard_normal((size, WIDTH)).astype(self.dtype)
+        if self.layout == 1:
+            x = T.tensor(np.ascontiguousarray(values.T)).t()
+        elif self.layout == 2:
+            x = T.tensor(np.repeat(values, 2, 0))[::2]
+        elif self.layout == 3:
+            x = T.tensor(values[:1]).expand(size, WIDTH)
+        else:
+            x = T.tensor(values)
+        x.requires_grad_(self.wants)
+        y = T.tensor(draws.integers(0, 3, size))
+        T.manual_seed(rng.randrange(1 << 30))
+        with T.set_grad_enabled(self.grads):
+            loss, out = function(x, y, self.number)
         state = [p.detach().numpy().copy() for p in self.parameters]
         grads = [
             None if p.grad is None else p.grad.detach().numpy().copy() for p in self.parameters
         ]
-        return [loss.detach().numpy().copy(), out.detach().numpy().copy(), *state, *grads]
+        given = None if x.grad is None else x.grad.numpy().copy()
+        return [loss.detach().numpy().copy(), out.detach().numpy().copy(), given, *state, *grads]
+
+
+def _recurrent(nn: Any) -> Any:
+    class Recurrent(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.GRUCell(1, WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            state = None
+            for t in range(x.shape[1]):
+                state = self.cell(x[:, t : t + 1], state)
+            return state
+
+    return nn.Sequential(Recurrent(), nn.Identity())
 
 
 _CHANGES = (
     *("scale", "list", "list grows", "dictionary", "cell", "power", "name", "inner", "rate"),
     *("decay", "mode", "frozen", "content", "memory", "gradient", "gradient is set", "size"),
-    *("number", "hook", "module", "nothing", "nothing", "nothing"),
+    *(
+        "number",
+        "hook",
+        "module",
+        "setting of a layer",
+        "member",
+        "optimizer's state",
+        "optimizer's numbers",
+    ),
+    *("dtype", "layout", "wants", "no gradients", "nothing", "nothing", "nothing"),
 )
 
 
@@ -245,7 +320,7 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
     rng = random.Random(seed + 2)
     history: list[str] = []
     for call in range(CALLS):
-        if call > 2:
+        if call > 2 and rng.random() > SETTLED:
             state = rng.getstate()
             for copy in copies:
                 rng.setstate(state)
@@ -263,7 +338,8 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
         if found and not _overflows(outcomes):
             return f"call {call}, after {history}: {found}", counted
         if isinstance(outcomes[0], Exception):
-            counted["errors alike"] += 1
+            refused = isinstance(outcomes[0], CompileError)
+            counted["refusals" if refused else "errors alike"] += 1
             return "", counted
         if _overflows(outcomes):
             counted["diverged"] += 1
@@ -323,16 +399,23 @@ def main(arguments: list[str]) -> int:
             break
         which = random.Random(seed + n)
         backend = which.choice(("numpy", "llvm")) if given.backend == "both" else given.backend
-        options = {"backend": backend, "sound": which.choice((None, True, False)), "dynamic": False}
-        options["fallback"] = True
+        options = {"backend": backend, "sound": which.choice((None, True, False))}
+        options["dynamic"] = which.choice((False, False, None))
+        options["fallback"] = which.choice((True, True, False))
         wrong, found = check(seed + n, options, T)
         counted += found
         counted[f"scenarios on {backend}"] += 1
         if wrong:
             counted["differences"] += 1
             print(f"seed {seed + n}, {options}: {wrong}", flush=True)
-    print(", ".join(f"{value} {key}" for key, value in sorted(counted.items())))
+        if n % 100 == 99:
+            print(_in_words(counted), file=sys.stderr, flush=True)
+    print(_in_words(counted))
     return 1 if counted["differences"] else 0
+
+
+def _in_words(counted: Counter[str]) -> str:
+    return ", ".join(f"{value} {key}" for key, value in sorted(counted.items()))
 
 
 if __name__ == "__main__":

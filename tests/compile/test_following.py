@@ -324,3 +324,54 @@ def test_what_stands_in_the_way_of_an_optimizer_is_named_as_what_it_is(make, rea
     compiled(torch.ones(3, 2))  # as it is written: there are no gradients yet
     with pytest.raises(CompileError, match=reason):
         compiled(torch.ones(3, 2))
+
+
+def _positions(x: Any, values: list[float]) -> Any:
+    return x + torch.arange(x.shape[0], dtype=x.dtype).unsqueeze(-1) * values[0]
+
+
+def _part(x: Any, values: list[float]) -> Any:
+    table = torch.tensor([values, values])
+    return x * table[1][: x.shape[1]] + table.t()[0, 0]
+
+
+def _parts(x: Any, values: list[float]) -> Any:
+    first, second = torch.tensor(values * 2).chunk(2)
+    return (x * first[:2]).sum() + (x + second[:2]).prod()
+
+
+def _written(x: Any, values: list[float]) -> Any:
+    table = torch.zeros(3, 2)
+    row = table[1]
+    row += x[0] * values[0]
+    table.t()[0].mul_(values[1])
+    return table + x
+
+
+def _given_back(x: Any, values: list[float]) -> Any:
+    table = torch.tensor([values, values])
+    return x * 2, table[0], table.t()
+
+
+def _with_history(x: Any, values: list[float]) -> Any:
+    weight = torch.tensor(values, requires_grad=True)
+    view = weight.unsqueeze(0)[:, :2]
+    (x * view).square().sum().backward()
+    return weight.grad
+
+
+@pytest.mark.parametrize(
+    "function", [_positions, _part, _parts, _written, _given_back, _with_history]
+)
+def test_views_of_what_python_made_are_followed(function: Callable[..., Any]) -> None:
+    """As `torch.arange(n).unsqueeze(0)`: its content is compared where it is first met, and the view is a call."""
+    values = [2.0, 3.0, 0.5]
+    compiled = torch.compile(lambda x: function(x, values), sound=True, backend="numpy")
+    for call in range(12):
+        if call in (6, 7):
+            values[call - 6] = 7.0 + call  # seen at once, in whatever it goes into
+        x = torch.randn(3, 2, generator=torch.Generator().manual_seed(call))
+        torch.testing.assert_close(compiled(x), function(x, values), rtol=0, atol=0)
+        if call == 5:
+            assert followed(compiled).runs == 4
+    assert compiled.records == 2

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 import tautograd as torch
-from tautograd._compile.run import audit_schedule, recording, records
+from tautograd._compile.run import audit_schedule, clock, recording, records
 from tautograd._compile.run import compiled as compiled_module
 from tautograd._compile.run import entry as entry_module
-from tautograd._compile.run.ledger import HORIZON, PAUSE, SHARE, WARM, Ledger
+from tautograd._compile.run.ledger import HORIZON, PAUSE, SHARE, VENTURE, WARM, Ledger
 from tautograd._compile.run.records import MOST, RECORDS, ROOM, Records
 
 
@@ -63,6 +64,58 @@ def test_what_comes_often_is_recorded() -> None:
 def test_a_loop_that_settles_is_recorded_after_all() -> None:
     changing, settled = list(range(HORIZON)), ["same"] * 40 * HORIZON
     assert loss_of(changing + settled, 1e-3, 1e-4, 0.1, 2e-4) < 0.9
+
+
+@pytest.mark.parametrize("rare", [7, 60, 1000])
+def test_what_a_record_saves_is_not_spent_on_forms_that_hardly_come(rare: int) -> None:
+    """The last batch of an epoch has another size each time: its records would eat up all that the others save."""
+    calls = ["full" if n % 10 else 1 + n * 7919 % rare for n in range(8 * HORIZON)]
+    alone = loss_of(["full" if n % 10 else n for n in range(8 * HORIZON)], 1e-3, 1e-4, 0.0, 0.0)
+    for price in (0.02, 0.1, 0.3):
+        trusted = (price + 1e-3) / len(calls) / 1e-3  # the record that is made at the second call
+        assert loss_of(calls, 1e-3, 1e-4, price, 0.0) <= alone + trusted + VENTURE, price
+
+
+def test_savings_are_not_spent_on_records_that_save_little() -> None:
+    ledger = Ledger()
+    for key in ("a", "b"):
+        for _ in range(40):
+            ledger.note_run(key, 1e-3, 0.0)
+    ledger.note_record("a", 1e-3 + 20e-3)
+    record = Record("a", 9e-4)
+    record.calls = 500
+    assert ledger.saved([record]) == pytest.approx(0.05)
+    assert not ledger.allows("b", [record])  # its runs would have saved 4 ms, and a record costs 20
+    for _ in range(160):
+        ledger.note_run("b", 1e-3, 0.0)
+    assert ledger.allows("b", [record])
+
+
+def test_what_others_make_it_wait_for_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a call seemed to take what it waited for, and records to save that."""
+    waited = 0.0
+
+    def on_the_wall() -> float:
+        nonlocal waited
+        waited += 10.0
+        return perf_counter() + waited
+
+    monkeypatch.setattr(clock, "perf_counter", on_the_wall)
+    compiled = torch.compile(_step(), audit="never")
+    for _ in range(20):
+        compiled(torch.ones(3, 8))
+    found = compiled.explain().to_dict()["ledger"]
+    (entry,) = compiled._alive()
+    for seconds in (found["seconds_as_written"], found["seconds_recording"], entry.seconds):
+        assert 0.0 < seconds < 10.0
+
+
+def test_what_other_threads_compute_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = [0.0]
+    monkeypatch.setattr(clock, "process_time", lambda: busy[0])
+    began = clock.moment()
+    busy[0] = 1e9
+    assert 0.0 < clock.since(began) < 1e9
 
 
 def _step() -> Any:
@@ -269,6 +322,50 @@ def test_a_record_that_saves_is_kept_and_compared_a_few_times_only(
         timed.run(HORIZON)
         assert len(timed.step._alive()) == 1
         assert WARM + 2 <= timed.step._ledger.runs <= WARM + 5
+
+
+def test_one_form_whose_records_never_hold_is_not_looked_at_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Something outside of the arguments changes at each call, so there is one form, and looking at it is lost."""
+    plain, looks = 5e-4, 1e-4
+    noted, total = Records._note_run, [0.0]
+
+    def note_run(step: Any, key: Any, seconds: float, besides: float) -> None:
+        total[0] += looks
+        noted(step, key, plain, looks)
+
+    monkeypatch.setattr(Records, "_note_run", note_run)
+    place = {"times": 0}
+    step = torch.compile(lambda x: x * place["times"], audit="never", sound=False)
+    x = torch.ones(3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for n in range(2 * HORIZON):
+            place["times"] = n
+            assert torch.equal(step(x), x * n)
+    assert total[0] <= SHARE * 2 * HORIZON * plain
+    (found,) = (str(w.message) for w in said if "do not pay" in str(w.message))
+    for part in ("what they depend on changes", "the content of `place`", "as written takes"):
+        assert part in found
+
+
+@pytest.mark.filterwarnings("ignore:.*do not pay for themselves")
+def test_gradients_that_are_others_at_each_call_are_recorded_once_more_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program adds to the gradient that it was recorded with; here there is another one each time."""
+    model = torch.nn.Linear(8, 4)
+    step = torch.compile(lambda x: model(x).square().sum().backward(), audit="never")
+    x = torch.ones(3, 8)
+    for _ in range(3):
+        step(x)
+    made = step.records
+    monkeypatch.setattr(Ledger, "allows", lambda self, key, entries: False)
+    for _ in range(20):
+        model.weight.grad, model.bias.grad = torch.zeros(4, 8), torch.zeros(4)
+        step(x)
+    assert 1 <= made <= step.records <= made + 1
 
 
 def test_when_looking_costs_too_much_calls_go_straight_to_the_function() -> None:

@@ -179,3 +179,35 @@ def test_other_dtypes(dtype: str) -> None:
         return step, lambda: [params, optimizer.state_dict()]
 
     assert lockstep(make, 10).records == 1
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RMSprop", "Adadelta", "Adamax"])
+@pytest.mark.parametrize("how", ["cleared", "another"])
+def test_states_that_are_made_in_a_recording_are_no_error(name: str, how: str) -> None:
+    """The second call, which is recorded, is the first that finds an optimizer without states; the third finds them."""
+    results = []
+    for compiles in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2)
+        first = getattr(torch.optim, name)(model.parameters(), lr=0.01)
+        second = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        chosen = [first]
+
+        def step(x: Any, model: Any = model, chosen: Any = chosen) -> Any:
+            chosen[0].zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            chosen[0].step()
+            return loss
+
+        run = torch.compile(step, backend="numpy", dynamic=False) if compiles else step
+        x = torch.ones(4, 3)
+        losses = [run(x).item()]
+        if how == "cleared":
+            first.state.clear()
+        else:
+            chosen[0] = second
+        losses += [run(x).item() for _ in range(5)]
+        results.append([*losses, *model.weight.flatten().tolist()])
+        assert not compiles or run.records == 1
+    assert results[0] == results[1]

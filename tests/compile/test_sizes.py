@@ -17,6 +17,7 @@ import tautograd.nn.functional as F
 from tautograd import nn
 from tautograd._compile.native import functions
 from tautograd._compile.native.llvm import jit
+from tautograd._compile.run import compiled
 
 pytestmark = pytest.mark.skipif(bool(jit.why_not()), reason="no compiler")
 
@@ -118,3 +119,52 @@ def test_another_length_brings_few_kernels() -> None:
 def _programs(entry: Any) -> list[Any]:
     parts = [part for parts in entry.replay_of.stretches for part in parts]
     return [part.native for part in parts if part.native is not None]
+
+
+def test_sizes_in_turn_take_the_shortest_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the record of the last call was tried at once; for any other, all arguments were looked at anew."""
+    looks = 0
+    form = compiled.Form
+
+    def looking(*args: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return form(*args)
+
+    monkeypatch.setattr(compiled, "Form", looking)
+    scale = [2.0]
+    plain = _scaled(scale)
+    step = torch.compile(_scaled(scale), dynamic=False, audit="never", sound=False)
+    given = [torch.randn(n, 3) for n in (2, 3, 4)]
+    for _ in range(20):
+        for x in given:
+            assert torch.equal(step(x), plain(x))
+    looks = 0
+    for _ in range(5):
+        for x in given:
+            assert torch.equal(step(x), plain(x))
+    assert looks == 0
+    assert step._last is step._entries[form((given[-1],), {}).key][-1]
+    scale[0] = 3.0  # seen by each of them
+    for x in given:
+        assert torch.equal(step(x), plain(x))
+    assert looks == len(given)
+
+
+def _scaled(scale: list[float]) -> Callable[[Any], Any]:
+    return lambda x: x * scale[0]
+
+
+def test_a_record_that_is_given_up_is_not_taken_in_turn() -> None:
+    step = torch.compile(lambda x: x * 2, dynamic=False, audit="never", sound=False)
+    given = [torch.ones(n) for n in (2, 3)]
+    for _ in range(20):
+        for x in given:
+            step(x)
+    first, second = (step._by_shapes[(x.shape,)] for x in given)
+    calls = first.calls, second.calls
+    step._drop(first)
+    step(given[0])
+    step.clear()
+    step(given[1])
+    assert (first.calls, second.calls) == calls

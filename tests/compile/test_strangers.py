@@ -7,7 +7,9 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 
+import tautograd as torch
 from tautograd._compile.guards.strangers import Strangers
 from tautograd._compile.record.tape import Tape
 
@@ -75,3 +77,36 @@ def test_what_the_tape_does_by_itself_is_not_told(monkeypatch: Any) -> None:
         assert after is before
         assert told["run"]
         assert bool(told["instructions_for"]) == (before is not None)
+
+
+def test_what_the_recorder_does_by_itself_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event costs as much as a small function: of an optimizer's formulas and of noting there are thousands."""
+    told: set[str] = set()
+    looking = Strangers._looking
+
+    def noticing(self: Any) -> Any:
+        look = looking(self)
+
+        def both(frame: Any, event: str, argument: Any) -> None:
+            told.add(frame.f_code.co_name)
+            look(frame, event, argument)
+
+        return both
+
+    monkeypatch.setattr(Strangers, "_looking", noticing)
+    model = torch.nn.Linear(256, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, backend="numpy")
+    for _ in range(2):
+        compiled(torch.ones(64, 256))  # large enough for its calls to be noted
+    assert compiled.records == 1
+    assert {"step", "zero_grad", "_pass_on", "write_out"} <= told
+    assert not told & {"placed", "_note_result", "_new_number"}

@@ -41,9 +41,10 @@ def compile(
     for a program that imports tautograd as `torch` (`taut run --as-torch`), as it is PyTorch's; with
     `fullgraph=True` it is an error there, too.
     `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `mode` and `options` are
-    PyTorch's; a record is always of the whole function and of fixed shapes. Where arguments change from call to
-    call, a new form of them is recorded only out of what replays have saved, and a warning says when records do not
-    pay for themselves; with `dynamic=False` each form is recorded at its second call.
+    PyTorch's; a record is always of the whole function and of fixed shapes. `dynamic` says what is done where those
+    change from call to call. With `None`, the default, and with `True` a new form of arguments is recorded once that
+    pays, out of what replays have saved, and a warning says if it does not. With `False` each form is recorded at its
+    second call, whatever that costs.
 
     Now and then a replay is audited: the function runs, and must still become the same program (`audit="always"`:
     at each call, `"never"`; the environment variable `TAUT_AUDIT` says what it is by default).

@@ -449,6 +449,25 @@ def test_not_more_entries_than_are_allowed(place: Path, monkeypatch: pytest.Monk
     assert (place / "notes.txt").read_text() == "mine"
 
 
+def test_files_are_not_all_looked_at_for_each_that_is_saved(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder with thousands of entries that took longer than anything else of a record."""
+    looks = []
+    files = private_folder.Closed.files
+    monkeypatch.setattr(private_folder.Closed, "files", lambda self: looks.append(1) or files(self))
+    monkeypatch.setattr(store, "_added", None)
+    count = store.MOST_ENTRIES // store._PART
+    for n in range(count):
+        store.save(f"{n:064x}", b"code")
+    at_first = len(looks)
+    assert 0 < at_first <= 2
+    assert len(list(entries(place))) == count
+    monkeypatch.setattr(store, "MOST_BYTES", 4 * store._PART * len(store.MAGIC) * count)
+    store.save("a" * 64, b"x" * (store.MOST_BYTES // store._PART))  # much at once
+    assert len(looks) == 2 * at_first
+
+
 @pytest.mark.slow
 def test_processes_that_make_the_key_at_once(tmp_path: Path) -> None:
     """All use the same one."""

@@ -79,6 +79,14 @@ def wrong_values() -> CompileError:
     return found
 
 
+def states_made() -> CompileError:
+    """Of a run in which an optimizer found no states and made them: the next one finds them."""
+    what = "an optimizer has made its states in it"
+    found = CompileError(what, what)
+    found.goes_on = found.passes = True
+    return found
+
+
 def forked() -> CompileError:
     """Of a recording in the middle of which the process was forked, in the child."""
     what = "it is a child process of one that was recording it"

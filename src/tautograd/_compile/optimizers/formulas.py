@@ -78,10 +78,11 @@ class Template:
                 found = made[view.buffer] = tape.scratch(to, view.dtype, None)
             return found if found.shape == to else found.broadcast(to)
 
-        for map in self.instructions:
-            to = shape if map.output.shape else ()  # else of numbers alone
-            inputs = tuple([placed(x, to) for x in map.inputs])
-            tape.program.instructions.append(
-                Map(map.function, inputs, placed(map.output, to), map.loop)
-            )
+        with tape.unwatched:
+            for map in self.instructions:
+                to = shape if map.output.shape else ()  # else of numbers alone
+                inputs = tuple([placed(x, to) for x in map.inputs])
+                tape.program.instructions.append(
+                    Map(map.function, inputs, placed(map.output, to), map.loop)
+                )
         tape.program.sites.extend(self.sites)

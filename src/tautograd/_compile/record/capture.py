@@ -13,7 +13,7 @@ from ..._autograd.views import detached
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import resolve
 from ..foreign import met_by
-from ..messages.errors import CompileError, cannot_go_backward
+from ..messages.errors import CompileError, cannot_go_backward, states_made
 from ..optimizers.updates import Fixed, Update
 from ..program.ir import Kind, Program, View
 from ..run.differentiable import differentiate
@@ -280,10 +280,23 @@ def _refuse_escapes(tape: Recording, kept: set[int], results: list[Tensor]) -> N
             if tensor is not None and id(tensor) in made:
                 tensor._node = None
         gc.collect()
-    for tensor in escaped():
+    left = escaped()
+    if left and all(id(tensor) in _states_of(tape) for tensor in left):
+        tape.failure = tape.failure or states_made()
+        tape.dead = True
+        return
+    for tensor in left:
         node = tensor._node
         where = None if node is None or node.code is None else (node.code, node.instruction)
         line = resolve(where)
         text = f" made in {line}" if line else f" of shape {tuple(plain(tensor).shape)}"
         tape.refuse(f"a tensor{text} that is kept after the call, but not returned,", "escape")
         return
+
+
+def _states_of(tape: Recording) -> set[int]:
+    """The tensors in the states of the optimizers that have made a step."""
+    steps: list[Any] = [*tape.updates, *tape.fixed]
+    optimizers = [step.optimizer for step in steps]
+    states = [state for optimizer in optimizers for state in optimizer.state.values()]
+    return {id(value) for state in states for value in state.values()}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
+from .clock import Moment, moment, since
 from .fast_entry import MISS
 
 MODES = ("auto", "always", "never")
@@ -41,9 +41,9 @@ class Schedule:
         self.weigh_due = again
         self._settle()
 
-    def note_replay(self, began: float) -> None:
+    def note_replay(self, began: Moment) -> None:
         """A replay has ended; how long it took says when the next audit is."""
-        seconds = perf_counter() - began
+        seconds = since(began)
         if seconds < self.replay_seconds:
             self.replay_seconds = seconds
             if self.audits:
@@ -72,7 +72,7 @@ class Schedule:
         quick = getattr(quick, "measured", quick)
 
         def run(args: tuple[Any, ...]) -> Any:
-            began = perf_counter()
+            began = moment()
             result = quick(args)
             if result is not MISS:
                 self.note_replay(began)

@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from ..record.tensor_data import set_grad
 from ..record.trees import NESTS, replaced, tensors_in
 from ..record.varying_numbers import Spot
 from .audit_schedule import Schedule
+from .clock import moment
 from .differentiable import Differentiable, UsedNode, is_cut
 from .executable import ready, uncollected
 from .fast_entry import MISS, STOPPED
@@ -219,7 +219,7 @@ class Entry:
         runs: the function's own Python has had them.
         """
         found, replay = self.capture, self.replay_of
-        began = perf_counter()
+        began = moment()
         arrays = self.arrays_of(tensors)
         if arrays is None:
             return MISS

@@ -2,10 +2,12 @@
 
 Nobody knows which arguments come next, so a function spends on recordings only what it has: the time that replays
 have saved so far, and `SHARE` of the time that its calls would have taken as written, over at least `HORIZON` calls.
-Whatever changes from call to call, it then takes at most 1 + `SHARE` of that time. The one record that is made on
-trust is the first, if the arguments have had no more than `TRUSTED` forms until then (training, evaluation). Times
-are the function's own: a call as written, a replay, a recording, each measured where it happens, and the least of
-several counts.
+Whatever changes from call to call, it then takes at most 1 + `SHARE` of that time. Nor is what was saved thrown away
+again on forms that hardly come, such as the last batches of epochs: a form is recorded once its runs as written have
+lost what a record costs, and before that only out of a small part of the savings (`VENTURE`). The one record that is
+made on trust is the first, if the arguments have had no more than `TRUSTED` forms until then (training, evaluation).
+Times are the function's own: a call as written, a replay, a recording, each measured where it happens, and the least
+of several counts.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ HORIZON = 300  # calls over which compiling must not lose
 SHARE = 0.05  # of their time that it may take
 # What the first record of a function whose arguments change may cost, before one was made: a guess on the safe side.
 LEAST, RUNS, MOST = 0.2, 50, 1.0  # seconds, runs as written, seconds
+VENTURE = 0.125  # of what was saved, which may be spent on forms that have not come often yet
 TRUSTED = 2
 OFTEN = 4  # runs for each further form, before what has come so far is trusted
-ENOUGH = 32  # runs as written beside records, before looking for those is given up
+ENOUGH = 32  # runs as written beside records, or of one form alone, before looking for records is given up
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
@@ -40,6 +43,8 @@ class Ledger:
         self.records = 0
         self.first = 0.0  # the first record's price, and that of all later ones
         self.recording = 0.0
+        self.ventured = 0.0  # on forms that had not come often
+        self.venture: Any = None  # such a form, if it is to be recorded next
         self.last = 0.0  # of one record, the latest
         self.gone = [0.0, 0.0]  # what calls of records that are gone would have taken, and saved
         self.pause = 0  # calls that are still to run as written without a look
@@ -64,6 +69,9 @@ class Ledger:
             self.recording += price
         else:
             self.first = price
+        if key == self.venture:
+            self.ventured += price
+        self.venture = None
         self.records += 1
         self.last = price
 
@@ -110,27 +118,38 @@ class Ledger:
     def allows(self, key: Any, entries: list[Any]) -> bool:
         """Whether a form is recorded that has no record.
 
-        What was saved may be spent on any. The share of plain time is spent only on a form whose runs as written have
-        taken as long as a record takes: then it would have been right to have one (as with skis, rented until the
-        rent would have bought them).
+        It is if its runs as written have lost what a record costs: then it would have been right to have one (as
+        with skis, rented until the rent would have bought them). Another one may come again or not; on such only a
+        part of what was saved is spent.
         """
         others = len(self.plain) - 1
         if not self.records and others < TRUSTED and self.runs >= OFTEN * others:
             return True  # little has changed so far: this is what compiling was asked for
         price = self.price(key)
-        left = self.saved(entries) - self.first - self.recording - self.looking
-        if price <= left:
-            return True
+        saved = self.saved(entries)
+        left = saved - self.first - self.recording - self.looking
         least, count = self.plain.get(key, (0.0, 0))
-        return least * count >= price and price <= left + self.share(entries)
+        if least * count * self.gain(entries) >= price:
+            return price <= left + self.share(entries)
+        if price > min(left, VENTURE * saved - self.ventured):
+            return False
+        self.venture = key
+        return True
+
+    def gain(self, entries: list[Any]) -> float:
+        """The part of its time as written that a call saves which has a record."""
+        total, saved = self._account(entries)
+        total, saved = total + self.gone[0], saved + self.gone[1]
+        return max(saved / total, 0.0) if total else 1.0
 
     def is_lost(self, entries: list[Any], refused: bool = False) -> bool:
         """Whether calls run as written for a while, without a look at their arguments: looking costs too much.
 
-        Half of the share is for that, and half for records. A form that is `refused` will have none, so the look at
-        it is lost even if no other comes.
+        Half of the share is for that, and half for records. Where there are records, or one form comes alone, as many
+        runs as written are waited for as say that none of its records holds. A form that is `refused` will have none,
+        so the look at it is lost at once.
         """
-        if (len(self.plain) < 2 and not refused) or (entries and self.runs < ENOUGH):
+        if self.runs < ENOUGH and (entries or (len(self.plain) < 2 and not refused)):
             return False
         if self.looking <= self.saved(entries) + self.share(entries) / 2:
             return False

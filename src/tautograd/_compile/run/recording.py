@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from time import perf_counter
 from typing import Any
 
 from ..._user_code.sites import resolve, warning_level
@@ -17,6 +16,7 @@ from ..record.trees import memory_of, tensors_in, was_swapped
 from ..sound.runs import Followed
 from . import audit as audits
 from .audit import AuditError
+from .clock import moment, since
 from .entry import Entry
 from .fast_numbers import way_in
 from .numeric_audit import Aside
@@ -49,7 +49,7 @@ class Recorder(Records):
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         """Run the function while recording it, and keep the record."""
-        began = perf_counter()
+        began = moment()
         around = self._surroundings(form, args, kwargs)
         if around.reads_guarded:
             around.follow(self._changing)
@@ -104,7 +104,7 @@ class Recorder(Records):
         ):
             return result
         self.records += 1
-        self._ledger.note_record(form.key, perf_counter() - began)
+        self._ledger.note_record(form.key, since(began))
         entry.audits.begin(self._audit)
         entry.take_times()
         self._choose(entry, form)
@@ -141,6 +141,7 @@ class Recorder(Records):
                 self._lost.pop(key, None)
                 self._why.pop(key, None)
             self._last = entry
+            self._by_shapes = {}  # among which may be one that is gone
         return result
 
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
@@ -217,7 +218,7 @@ class Recorder(Records):
 
     def _audited(self, entry: Entry, form: Form, args: Any, kwargs: Any, numbers: Any) -> Any:
         """Run the function, and see whether it still becomes and does what would have been replayed."""
-        began = perf_counter()
+        began = moment()
         tensors = list(tensors_in((args, kwargs)))
         if entry.calls_noted is not None and entry.audits.mode != "always" and not numbers:
             return self._audited_by_following(entry, args, kwargs, tensors)
@@ -260,7 +261,7 @@ class Recorder(Records):
         if large:
             give_back()
         entry.calls += 1
-        took = perf_counter() - began
+        took = since(began)
         entry.audits.note_audit(entry.calls, took)
         self._ledger.note_audit(entry.key, took)
         if entry.audits.audits == 1:
@@ -276,7 +277,7 @@ class Recorder(Records):
         what a record is held against at every call where Python always runs. Where it cannot be followed to its end,
         for another reason than that it makes other calls, nothing is known: then the next call is recorded anew.
         """
-        began = perf_counter()
+        began = moment()
         noted = entry.calls_noted
         with entry.alone() as alone:
             if not alone:
@@ -295,7 +296,7 @@ class Recorder(Records):
             self._drop(entry)
         if wrong is not None:
             raise AuditError(self._found_by_audit(entry, wrong))
-        took = perf_counter() - began
+        took = since(began)
         entry.audits.note_audit(entry.calls, took)
         self._ledger.note_audit(entry.key, took)
         if entry.audits.audits == 1:
@@ -304,7 +305,7 @@ class Recorder(Records):
 
     def _wrong_code(self, entry: Entry, tensors: list[Any]) -> str | None:
         """Whether the machine code of a record that is followed does not do what its program says."""
-        began = perf_counter()
+        began = moment()
         arrays = entry.arrays_of(tensors)
         if arrays is None:
             return None
@@ -315,7 +316,7 @@ class Recorder(Records):
             self._refused[entry.key] = f"its machine code is wrong: {wrong}"
             return str(wrong)
         entry.audits.compared = aside.why or "yes"
-        entry.audits.note_audit(entry.calls + 1, perf_counter() - began)
+        entry.audits.note_audit(entry.calls + 1, since(began))
         return None
 
     def _found_by_audit(self, entry: Entry, what: str) -> str:

@@ -38,6 +38,7 @@ class Records:
     _specialises = False  # whether every form is recorded, whatever that costs
     records = 0  # how often the function was recorded
     _last: Entry | None = None
+    _by_shapes: dict[Any, Entry]  # records that calls came to, with a short way in
 
     def _matching(
         self, form: Form, tensors: list[Tensor], tried: Sequence[Entry] = ()
@@ -77,8 +78,8 @@ class Records:
         """
         if key in self._refused:
             return False
-        if key in self._entries and self._why.get(key) == GRADIENTS:
-            return True  # nothing else has changed
+        if self._why.get(key) == GRADIENTS and len(self._entries.get(key, ())) == 1:
+            return True  # nothing else has changed, for the first time
         full = key not in self._entries and self._is_full(len(self._alive()) + 1)
         if self._seen.get(key, 0) < (OFTEN if full else 1):
             return False
@@ -126,10 +127,18 @@ class Records:
         if not changes and others:
             changes = difference(_loose(others[0]), _loose(key))
         forms = len({*self._seen, *self._entries})
+        if forms > 1:
+            why = f"of {forms} forms of arguments none comes often enough"
+            advice = (
+                "Give it arguments of few sizes, or compile with `dynamic=False` to record each of "
+                "them at any cost."
+            )
+        else:
+            why = "what they depend on changes again and again"
+            advice = "Let it be a tensor: what that holds may change without another record."
         warnings.warn(
-            f"{self._name()} runs as written, for records of it do not pay for themselves: of {forms} forms of "
-            f"arguments none comes often enough.\n  {changes}\n  {ledger.in_words(self._alive())}.\n"
-            "  Give it arguments of few sizes, or compile with `dynamic=False` to record each of them at any cost.",
+            f"{self._name()} runs as written, for records of it do not pay for themselves: {why}.\n"
+            f"  {changes}\n  {ledger.in_words(self._alive())}.\n  {advice}",
             stacklevel=warning_level(),
         )
 
@@ -157,6 +166,7 @@ class Records:
                     self._ledger.note_gone(entry)
                     if not entries:
                         del self._entries[key]
+            self._by_shapes = {}
             if self._last is entry:
                 self._last = None
 
@@ -207,6 +217,7 @@ class Records:
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._ledger = Ledger()
         self._last = None
+        self._by_shapes = {}
 
     def clear(self) -> None:
         """Forget every record."""

@@ -181,12 +181,13 @@ class Noting:
             return self._without(run)
         at = mark(3)
         try:
-            given = self._described(tuple(args)), self._described(dict(kwargs))
+            with self.tape.unwatched:
+                given = self._described(tuple(args)), self._described(dict(kwargs))
+                tensors = _tensors_of((args, kwargs)) if kind == "call" else []
+                before = [(t, self._facts(t, -1)) for t in tensors]
         except Unknown as error:
             self.force(str(error))
             return self._without(run)
-        tensors = _tensors_of((args, kwargs)) if kind == "call" else []
-        before = [(t, self._facts(t, -1)) for t in tensors]
         found = Call(function, *given, modes.grad, modes.lower, kind, compute, at)
         updates, fixed = len(self.tape.updates), len(self.tape.fixed)
         self._grads = {}
@@ -198,16 +199,17 @@ class Noting:
             raise
         set_inside, self._grads = self._grads, None
         try:
-            self._note_result(found, result)
-            for tensor in set_inside.values():
-                grad = grad_of(tensor)
-                found.grads.append(
-                    (self._ref(tensor), None if grad is None else self._result(grad))
-                )
-            for tensor, facts in before:
-                now = self._facts(tensor, -1)
-                if now[1:] != facts[1:] or now[0] != facts[0]:
-                    self._note_change(found, tensor)
+            with self.tape.unwatched:
+                self._note_result(found, result)
+                for tensor in set_inside.values():
+                    grad = grad_of(tensor)
+                    found.grads.append(
+                        (self._ref(tensor), None if grad is None else self._result(grad))
+                    )
+                for tensor, facts in before:
+                    now = self._facts(tensor, -1)
+                    if now[1:] != facts[1:] or now[0] != facts[0]:
+                        self._note_change(found, tensor)
         except Unknown as error:
             self.force(str(error))
         found.updates, found.fixed = self.tape.updates[updates:], self.tape.fixed[fixed:]
@@ -301,7 +303,9 @@ class Noting:
         buffer = self.tape.program.buffers[self.tape.view(slot.value).buffer]
         if buffer.kind is Kind.CONSTANT:
             if _node.__get__(tensor) is not None or tensor._base is not None:
-                raise Unknown("a view of a constant")
+                if number is None:
+                    raise Unknown("a view of a constant")
+                return Ref("made", number)  # by a call of which the constant's content is known
             number = self._new_number(tensor) if number is None else number
             return Ref("constant", number, (slot.value.copy("K"), tensor._requires_grad))
         if number is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 from ..._autograd.autocast_state import _state as autocasting
@@ -13,6 +12,7 @@ from ..._user_code.sites import resolve
 from ..program.ir import Product
 from ..record.tensor_data import set_grad
 from ..record.trees import NESTS
+from ..run.clock import Moment, between, moment, since
 from ..run.fast_entry import MISS, STOPPED
 from .earnest import take_over
 from .following import Follower
@@ -77,7 +77,7 @@ class Followed:
         """Call the function, as far as the record goes on tensors that compute nothing."""
         run = Follower(self, tensors)
         casts, autocasting.casts = autocasting.casts, {}
-        began = perf_counter()
+        began = moment()
         with showing:
             try:
                 change(deferred=run)
@@ -100,7 +100,9 @@ class Followed:
                 change(deferred=None)
                 autocasting.casts = casts
 
-    def _finish(self, run: Follower, tensors: Any, given: Any, returned: Any, began: float) -> None:
+    def _finish(
+        self, run: Follower, tensors: Any, given: Any, returned: Any, began: Moment
+    ) -> None:
         """All has agreed: the program runs, and what is still there of the run's tensors is filled in."""
         lazy_grads = [(tensor, tensor._grad) for tensor, _ in run.grads.values()]
         run.take_back_grads()
@@ -111,7 +113,7 @@ class Followed:
         if kept or any(reference() is not None for reference, _ in run.around):
             run.force("a tensor is kept after the call")
             return
-        done = perf_counter()
+        done = moment()
         result = self.entry.replay(tensors, (), given, effects=False)
         if result is STOPPED or result is MISS:
             run.force("the program has stopped at a value")
@@ -127,8 +129,8 @@ class Followed:
                 set_grad(tensor, grad)
         self.runs += 1
         self.missed = 0
-        self.python = min(self.python, done - began)
-        self.program = min(self.program, perf_counter() - done)
+        self.python = min(self.python, between(began, done))
+        self.program = min(self.program, since(done))
 
 
 def program_estimate(program: Any) -> float:

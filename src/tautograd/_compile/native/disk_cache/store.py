@@ -26,6 +26,9 @@ KEY = "key"
 MOST_BYTES = 256 << 20
 MOST_ENTRIES = 4096
 LARGEST = 64 << 20  # bytes of one entry
+# To look for what is too much is to look at every file: done when so much of what may be kept was added, and at first.
+_PART = 64
+_added: list[int] | None = None  # entries and bytes that this process has added since it looked
 _KEY_BYTES = 32
 _HEAD = len(MAGIC) + 32  # bytes before the code
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -90,7 +93,8 @@ def save(name: str, code: bytes) -> None:
             content = MAGIC + _signature(key, name, code) + code
             if len(content) <= LARGEST:
                 place.write(name, content)
-            _prune(place)
+            if _is_time_to_prune(len(content)):
+                _prune(place)
 
 
 def _signature(key: bytes, name: str, code: bytes) -> bytes:
@@ -109,6 +113,17 @@ def _key(place: Closed) -> bytes:
     if key is None or len(key) != _KEY_BYTES:
         raise OSError("there is no key")
     return key
+
+
+def _is_time_to_prune(nbytes: int) -> bool:
+    global _added
+    if _added is not None:
+        entries, total = _added[0] + 1, _added[1] + nbytes
+        if entries * _PART <= MOST_ENTRIES and total * _PART <= MOST_BYTES:
+            _added = [entries, total]
+            return False
+    _added = [0, 0]
+    return True
 
 
 def _prune(place: Closed) -> None:
