@@ -24,8 +24,6 @@ from .precision import gradient_noise, is_calm
 _DIGITS = 2.0**-10  # of a small entry
 _SEEN = 2.0**-34  # of an output over an input: two values show slopes down to here
 _SLACK = 16  # roundings that a computed derivative may be off by
-_UNSEEN = 1024  # roundings of an output: what moves it by less, it does not show to the third digit
-_FLAT = 2.0**-20  # of an output over an input: slopes below that are flat
 
 
 @dataclass
@@ -111,7 +109,6 @@ def full(subject: Subject, values: Values, probes: int, seed: int, recorded: Any
         spread = np.zeros_like(claimed)
         calm = is_calm(values.noise, values.here, subject.epsilon)
         spread[:, rows] = gradient_noise(subject, everything[rows], seed, calm=calm).T
-        spread += _divided_by_itself(row, values.here, found.value, claimed, faintest, epsilon)
         compared = compare(found, claimed, slack + spread, least)
     _never_nan(compared, claimed, values.here)
     seen = ~compared.kink & ~compared.unseen
@@ -144,20 +141,6 @@ def _faintest(subject: Subject, here: Any) -> Any:
     with np.errstate(all="ignore"):
         outputs = np.where(np.isfinite(here), np.abs(here), 0.0)
         return outputs / usual_sizes(subject)[:, None]
-
-
-def _divided_by_itself(
-    row: Any, here: Any, value: Any, claimed: Any, faintest: Any, epsilon: float
-) -> Any:
-    """What is left of terms as large as an output over a single input that is nearly zero: (cos x - sin(x)/x)/x is
-    the slope of sin(x)/x, and loses at 1e-7 all but three digits. Allowed only where the slope is a millionth of
-    the usual and the output would not show it: it moves by few roundings while the input moves by its own size."""
-    size = np.fmax(np.abs(value), np.abs(claimed))
-    own, outputs = np.abs(row)[:, None], np.abs(here)
-    with np.errstate(all="ignore"):
-        unseen = (own * size <= _UNSEEN * epsilon * outputs) & (size <= _FLAT * faintest)
-        lost = _SLACK * epsilon * outputs / own
-    return np.where(unseen & np.isfinite(lost), lost, 0.0)
 
 
 def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:
