@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tautograd
 from tests.both import same
 
 
@@ -230,3 +231,39 @@ def test_an_integer_operand_has_no_tangent(torch):
         lambda a: a.gather(0, whole - whole),
     ]
     return [torch.func.jvp(f, (x,), (torch.ones_like(x),)) for f in functions]
+
+
+RULES = {
+    "passes it on": lambda t, x: x + 1,
+    "product": lambda t, x: x * x.sin(),
+    "matrices": lambda t, x: x @ x.T,
+    "sums": lambda t, x: x.mean(0) - x.sum(),
+    "chosen": lambda t, x: t.where(x > 0, x.exp(), x),
+    "several results": lambda t, x: x.max(1).values + x.sort(1).values.sum(1),
+    "joined": lambda t, x: t.cat([x, x * 2]).relu(),
+    "views": lambda t, x: x.T.reshape(-1)[1:],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", RULES)
+def test_a_tangent_that_nobody_records_is_the_recorded_one(name, dtype):
+    """Nothing that requires a gradient is in sight: the rules run on arrays, and keep memory of their own."""
+    torch, function = tautograd, RULES[name]
+    ad = torch.autograd.forward_ad
+    x = torch.tensor([[0.3, -1.2, 0.7], [2.0, 0.1, -0.4]], dtype=getattr(torch, dtype))
+    along = torch.linspace(-1, 1, 6, dtype=x.dtype).reshape(2, 3)
+    kept = along.clone()
+    found = []
+    for recorded in (False, True):
+        with ad.dual_level():
+            given = x.clone().requires_grad_(recorded)
+            tangent = ad.unpack_dual(function(torch, ad.make_dual(given, along))).tangent
+            assert tangent.requires_grad is (recorded and tangent.grad_fn is not None)
+            found.append(tangent.detach().clone())
+            if not recorded and name != "views":
+                tangent.zero_()
+                assert torch.equal(along, kept)
+    assert found[0].dtype is found[1].dtype
+    room = 8 * torch.finfo(x.dtype).eps  # sine and exponential may come from other kernels
+    assert torch.allclose(*found, rtol=room, atol=room)

@@ -36,10 +36,20 @@ def test_a_fresh_process_gives_the_same(project_of):
 
 CHANGES = [
     # file, old text, new text, what is named
-    ("model.py", "torch.sin(y)", "torch.cos(y)", "model.py has changed, in the function itself"),
-    ("model.py", "class Net", "# a comment\nclass Net", "model.py has changed"),
-    ("helper.py", "2 * x", "3 * x", "helper.py has changed"),
-    ("package/deep.py", "1.0", "1.5", "package/deep.py has changed"),
+    (
+        "model.py",
+        "torch.sin(y)",
+        "torch.cos(y)",
+        "model.py has changed, in the function itself: fn (",
+    ),
+    (
+        "model.py",
+        "class Net",
+        "# a comment\nclass Net",
+        "model.py has changed: outside of functions",
+    ),
+    ("helper.py", "2 * x", "3 * x", "helper.py has changed: scaled ("),
+    ("package/deep.py", "1.0", "1.5", "package/deep.py has changed: "),
 ]
 
 
@@ -54,19 +64,22 @@ def test_one_line_of_code_is_named(made_project, file, old, new, named):
     if file == "model.py":  # the function's own file: to run it as it is now, the user must say so
         refused = project.taut("replay", "fn.json", status=2).stderr
         assert "model.py, which has changed since the evidence was made" in refused
-        assert "name it: taut replay FILE model.py:fn" in refused
+        assert "name it: taut replay fn.json model.py:fn" in refused
         named_too = ("model.py:fn",)
     found = replayed(project, *named_too, status=0 if changes_nothing else 1)
     assert found["same_results"] is changes_nothing
     assert not found["same"]
-    assert found["causes"] == [{"what": "code", "text": f"other code: {named}"}]
+    (cause,) = found["causes"]
+    assert cause["what"] == "code"
+    assert cause["text"].startswith(f"other code: {named}")
 
 
 def test_one_line_of_code_is_named_on_pytorch(made_project):
     project = made_project("torch")
     project.write("helper.py", "def scaled(x):\n    return 3 * x\n")
     found = replayed(project, status=1)
-    assert found["causes"] == [{"what": "code", "text": "other code: helper.py has changed"}]
+    text = "other code: helper.py has changed: scaled (lines 1 to 2)"
+    assert found["causes"] == [{"what": "code", "text": text}]
 
 
 def test_other_code_with_the_same_results_is_said_and_no_failure(made_project):
@@ -75,7 +88,8 @@ def test_other_code_with_the_same_results_is_said_and_no_failure(made_project):
     project.write("helper.py", text + "\nclass Other:\n    pass\n")
     got = project.taut("replay", "fn.json", status=0)
     assert got.stdout.startswith("SAME RESULTS  with other code  (")
-    assert "what has changed\n  other code: helper.py has changed\n" in got.stdout
+    said = "what has changed\n  other code: helper.py has changed: Other is new (lines 4 to 5)\n"
+    assert said in got.stdout
     found = replayed(project, "--exact", status=1)
     assert (found["same"], found["same_results"], found["exact"]) == (False, True, False)
 
@@ -162,7 +176,8 @@ def test_a_file_that_is_edited_during_the_run_is_hashed_as_it_ran(small_project)
     )
     project.taut(*MADE, status=0)
     found = replayed(project, status=1)
-    assert found["causes"] == [{"what": "code", "text": "other code: helper.py has changed"}]
+    (cause,) = found["causes"]
+    assert cause["text"].startswith("other code: helper.py has changed: ")
 
 
 SCRIPT = """
@@ -220,7 +235,8 @@ def test_a_fresh_clone_gives_the_same(small_project, tmp_path_factory, source, e
 
     clone.write("helper.py", "def scaled(x):\n    return 4 * x\n")
     found = replayed(clone, status=1)
-    assert [cause["text"] for cause in found["causes"]] == ["other code: helper.py has changed"]
+    text = "other code: helper.py has changed: scaled (lines 1 to 2)"
+    assert [cause["text"] for cause in found["causes"]] == [text]
     others = {item["name"] for item in found["items"] if item["status"] == "other"}
     assert others == {"tree is clean"}
 

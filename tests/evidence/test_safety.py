@@ -43,7 +43,7 @@ def test_a_file_outside_the_project_is_not_imported(forged):
         forge(project.folder / "fn.json", file=file, target="evil:fn")
         got = project.taut("replay", "fn.json", status=2)
         assert "is not in the project of the current folder" in got.stderr
-        assert "taut replay FILE evil:fn" in got.stderr
+        assert "taut replay fn.json evil:fn" in got.stderr
     assert not marker.exists()
 
 
@@ -73,7 +73,8 @@ def test_a_function_without_a_name_must_be_named(forged):
     project, _, _ = forged
     forge(project.folder / "fn.json", target=None, name=None)
     assert (
-        "name it: taut replay FILE pkg.mod:fn" in project.taut("replay", "fn.json", status=2).stderr
+        "name it: taut replay fn.json pkg.mod:fn"
+        in project.taut("replay", "fn.json", status=2).stderr
     )
 
 

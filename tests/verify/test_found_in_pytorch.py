@@ -164,3 +164,17 @@ def test_group_norm_drops_the_gradient_of_its_mean_alone():
     report = said(lambda x: torch.native_group_norm(x, None, None, 1, 1, 3, 1, 0.0), x)
     assert report.verdict == "wrong"
     assert "none at all, but for output 1" in report.suspects[0].note
+
+
+@pytest.mark.parametrize(("dtype", "place"), [(torch.float64, 1e-9), (torch.float32, 1e-6)])
+def test_digits_of_sinc_beside_zero(dtype, place):
+    x = torch.tensor(place, dtype=dtype, requires_grad=True)
+    at = mpmath.mpf(float(x))
+    exact = mpmath.diff(mpmath.sincpi, at)
+    assert float(exact) == pytest.approx(-(mpmath.pi**2) * at / 3, rel=1e-9)
+    (found,) = torch.autograd.grad(torch.sinc(x), x)
+    assert abs(float(found) - float(exact)) > 0.5 * abs(float(exact))
+    assert said(torch.sinc, torch.tensor([place, 0.3], dtype=dtype)).verdict == "wrong"
+    own = tautograd.tensor(place, dtype=getattr(tautograd, str(dtype)[6:]), requires_grad=True)
+    (mended,) = tautograd.autograd.grad(tautograd.sinc(own), own)
+    assert float(mended) == pytest.approx(float(exact), rel=1e-6)

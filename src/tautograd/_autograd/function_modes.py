@@ -3,7 +3,9 @@
 An operation is shown where it is applied: `apply` takes the long way while a mode is active, and
 asks here first. What is no operation but touches values or the graph (`item`, `detach`, `.data`, a
 write in place) is shown by wrappers that are put on `Tensor` when the first mode of any thread is
-entered, and taken off with the last one. So a program without modes pays nothing.
+entered, and taken off with the last one. So a program without modes pays nothing. A mode whose
+`sees_writes` is false gets the operations that a write is made of instead of the write: most wrappers
+are those of writes, and it is entered much faster.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def without_innermost() -> Iterator[Any]:
 
 def enter(mode: Any) -> None:
     """Make a mode the innermost one of this thread."""
-    _wrappers.__enter__()
+    _wrappers_for(mode).__enter__()
     change(function_modes=(*modes.function_modes, mode))
 
 
@@ -101,14 +103,15 @@ def leave() -> None:
     """Take this thread's innermost mode away for good."""
     if _released:
         _forget_released()
-    change(function_modes=modes.function_modes[:-1])
-    _wrappers.__exit__()
+    *others, mode = modes.function_modes
+    change(function_modes=tuple(others))
+    _wrappers_for(mode).__exit__()
 
 
 def release(mode: Any) -> None:
     """Let a mode of another thread be as if it had left; its thread forgets it when next it looks."""
     _released.append(mode)
-    _wrappers.__exit__()
+    _wrappers_for(mode).__exit__()
 
 
 def _types(args: tuple[Any, ...]) -> tuple[type, ...]:
@@ -143,13 +146,24 @@ def _names_among(methods: int) -> list[tuple[Any, str, Make]]:
 
 def _made_names() -> Iterator[tuple[Any, str, Make]]:
     writes = {name for name in METHODS if name.endswith("_") and not name.startswith("_")}
-    for name in {*writes, *_UPDATES, *_WATCHED}:
+    for name in {*writes, *_UPDATES} - {*_WATCHED}:
         if hasattr(Tensor, name):
             yield Tensor, name, _watching(_UPDATES.get(name, name))
-    yield Tensor, "data", _watched_data
+    yield from _names_but_writes()
+
+
+@functools.cache
+def _names_but_writes() -> list[tuple[Any, str, Make]]:
+    watched = [(Tensor, name, _watching(name)) for name in _WATCHED if hasattr(Tensor, name)]
+    return [*watched, (Tensor, "data", _watched_data)]
 
 
 _wrappers = WhileAnybody(_names)
+_wrappers_but_writes = WhileAnybody(_names_but_writes)
+
+
+def _wrappers_for(mode: Any) -> WhileAnybody:
+    return _wrappers if getattr(mode, "sees_writes", True) else _wrappers_but_writes
 
 
 @functools.cache

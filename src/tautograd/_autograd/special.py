@@ -187,28 +187,36 @@ def jvp_of(
             f"Trying to use forward AD with {op.public_name} that does not support it because it "
             "has not been implemented yet."
         )
+    on_arrays = _is_seen_by_nobody((*inputs, *tangents, out))
     if jvp == LINEAR:
         along = tuple(
             t if t is not None else _zero_of(x, linear=_is_operand(op, i))
             for i, (x, t) in enumerate(zip(inputs, tangents, strict=True))
         )
-        return apply_special(op, along, parameters, compute)
+        return _again(op, along, parameters, compute, on_arrays)
     terms = []
     if jvp == MULTILINEAR:
         for i, t in enumerate(tangents):
             if t is not None:
                 replaced = (*inputs[:i], t, *inputs[i + 1 :])
-                terms.append(apply_special(op, replaced, parameters, compute))
+                terms.append(_again(op, replaced, parameters, compute, on_arrays))
         return _total(terms)
-    saved = [*(_lifted_inputs(op, inputs)), lift(out)]
+    put = _array_of if on_arrays else lift
+    saved = [put(tuple(inputs))] if op.variadic else [put(x) for x in inputs]
+    saved.append(put(out))
     shapes = tuple(x._data.shape if isinstance(x, Tensor) else () for x in inputs)
     dtypes = tuple(x._data.dtype if isinstance(x, Tensor) else None for x in inputs)
+
+    def ruled(rule: Any, along: Any, needs: Any) -> Any:
+        given = rule.rule, along, saved, shapes, dtypes, parameters, needs
+        return _as_tensors(modes.quietly(rule.call, *given) if on_arrays else rule.call(*given))
+
     if isinstance(jvp, BoundRule):
         needs = tuple(t is not None for t in tangents)
         joint = tuple(
-            lift(_zero_of(x) if t is None else t) for x, t in zip(inputs, tangents, strict=True)
+            put(_zero_of(x) if t is None else t) for x, t in zip(inputs, tangents, strict=True)
         )
-        return _as_tensors(jvp.call(jvp.rule, joint, saved, shapes, dtypes, parameters, needs))
+        return ruled(jvp, joint, needs)
     for rule, t in zip(jvp, tangents, strict=True):
         if t is None:
             continue
@@ -216,20 +224,44 @@ def jvp_of(
             raise NotImplementedError(
                 f"Trying to use forward AD with {op.public_name}: one of its inputs has no JVP rule"
             )
-        result = rule.call(rule.rule, lift(t), saved, shapes, dtypes, parameters, None)
-        terms.append(_as_tensors(result))
+        terms.append(ruled(rule, put(t), None))
     return _total(terms)
 
 
-def _lifted_inputs(op: Op, inputs: tuple[Any, ...]) -> list[Any]:
-    return [lift(tuple(inputs))] if op.variadic else [lift(x) for x in inputs]
+def _again(op: Op, inputs: Any, parameters: dict[str, Any], compute: Any, on_arrays: bool) -> Any:
+    """The operation itself, applied to tangents."""
+    if not on_arrays or op.is_view:  # the tangent of a view is a view of the tangent
+        return apply_special(op, inputs, parameters, compute)
+    arrays = [_array_of(x) for x in inputs]
+    return _as_tensors(run_forward(op, arrays, parameters, compute, modes.quietly))
+
+
+def _is_seen_by_nobody(values: Any) -> bool:
+    """Whether a rule may run on plain arrays: nothing records it, no outer level follows it, and it computes
+    in the precision that is given."""
+    for x in values:
+        if isinstance(x, Tensor):
+            data = x._data
+            if type(data) is not np.ndarray or data.dtype.char not in "fd":
+                return False
+            if x._tangents or (x.requires_grad and modes.grad):
+                return False
+        elif isinstance(x, tuple):
+            return False
+    return not modes.saved_hooks
+
+
+def _array_of(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_array_of, x))
+    return x._data if isinstance(x, Tensor) else x
 
 
 def _as_tensors(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return tuple(_as_tensors(r) for r in result)
     if isinstance(result, (np.ndarray, np.generic)):
-        return make(result)
+        return make(np.array(result))  # what a rule passes on is an input's memory
     return lower(result) if isinstance(result, Lifted) else result
 
 

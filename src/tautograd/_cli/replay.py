@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import sys
 from typing import Any
 
@@ -63,7 +64,9 @@ def execute(namespace: argparse.Namespace) -> int:
             found = _replayed(namespace, progress)
     except (EvidenceError, CannotRun) as reason:
         progress.clear()
-        parser.error(Lines(reason))  # which has escaped the names in it
+        # Which has escaped the names in it; what to type has the file as it was typed.
+        typed = f"taut replay {shlex.quote(printable(namespace.file))}"
+        parser.error(Lines(str(reason).replace("taut replay FILE", typed)))
     except KeyboardInterrupt:
         progress.clear()
         say_on("interrupted")

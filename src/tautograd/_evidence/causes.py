@@ -82,10 +82,10 @@ class Comparison:
 def compare(before: Evidence, after: Evidence) -> Comparison:
     """Compare two evidences item by item, and find the causes of what is not the same."""
     found = items(before, after)
-    return Comparison(found, list(causes(found, before)), before, after)
+    return Comparison(found, list(causes(found, before, after)), before, after)
 
 
-def causes(found: Sequence[Item], before: Evidence) -> Iterator[Cause]:
+def causes(found: Sequence[Item], before: Evidence, after: Evidence) -> Iterator[Cause]:
     """The first differences among the items."""
     unlike = {(item.section, item.name): item for item in found if item.status != SAME}
     seed = unlike.get(("random", "seed"))
@@ -95,7 +95,7 @@ def causes(found: Sequence[Item], before: Evidence) -> Iterator[Cause]:
     checkpoint = unlike.get(("model", "checkpoint"))
     if engine:
         yield Cause("engine", f"other engine: {engine.before}, now {engine.after}")
-    yield from _code(unlike, files)
+    yield from _code(unlike, files, before, after)
     if seed:
         yield Cause("seed", f"other seed: {seed.before}, now {seed.after}")
     yield from _data(unlike, defined, before, explained=bool(seed or files))
@@ -123,7 +123,9 @@ def _is_input(name: str, before: Evidence) -> bool:
 Unlike = dict[tuple[str, str], Item]
 
 
-def _code(unlike: Unlike, files: Sequence[Item]) -> Iterator[Cause]:
+def _code(
+    unlike: Unlike, files: Sequence[Item], before: Evidence, after: Evidence
+) -> Iterator[Cause]:
     own = ("code", "the function's text") in unlike
     for item in files:
         if item.before == "(none)":
@@ -134,12 +136,42 @@ def _code(unlike: Unlike, files: Sequence[Item]) -> Iterator[Cause]:
             text = f"other code: {item.name} has changed"
         if own and len(files) == 1:
             text += ", in the function itself"
-        yield Cause("code", text)
+        where = _changed_in(item.name, before, after)
+        yield Cause("code", text + (f": {where}" if where else ""))
     if own and not files:
         yield Cause("code", "other code: the function's own text has changed")
     if ("code", "kind") in unlike:
         item = unlike["code", "kind"]
         yield Cause("code", f"other code: it was of the kind '{item.before}', now '{item.after}'")
+
+
+def _changed_in(path: str, before: Evidence, after: Evidence) -> str:
+    """Which functions of a file are other ones now, with their lines; empty if that is not known."""
+    then, now = (
+        {
+            row["name"]: row
+            for file in evidence["computation"]["files"]
+            if file["path"] == path
+            for row in file.get("definitions", ())
+        }
+        for evidence in (before, after)
+    )
+    if not then or not now:
+        return ""
+    said = []
+    for name, row in now.items():
+        if name not in then:
+            said.append(f"{name} is new ({_lines(row)})")
+        elif then[name]["sha256"] != row["sha256"]:
+            said.append(f"{name} ({_lines(row)})" if name else "outside of functions and classes")
+    said += [f"{name} is gone" for name in then if name not in now]
+    more = f" and {len(said) - 6} more" if len(said) > 6 else ""
+    return ", ".join(said[:6]) + more
+
+
+def _lines(row: Any) -> str:
+    first, last = row["first"], row["last"]
+    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 def _data(

@@ -100,7 +100,7 @@ def computation_of(observation: Observation) -> dict[str, Any]:
         "name": _name_in_file(observation),
         "text_sha256": sources.text_hash(observation.source),
         "files": files,
-        "files_sha256": sha256_of(files),
+        "files_sha256": sha256_of([{k: row[k] for k in ("path", "sha256")} for row in files]),
         "git": None if installed else git_of(root, [row["path"] for row in files]),
     }
 

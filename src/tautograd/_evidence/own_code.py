@@ -84,10 +84,19 @@ def own_code(
     path = own_source(file) if file else None
     if file is None or path is None:
         where = f", in {shown(file)}" if file else ""
-        raise CannotRun(
+        about = (
             f"the evidence is about '{shown(recorded)}'{where}, which is not in the project of the "
-            f"current folder; if that is what you want to import, name it: "
-            f"{command} {_typed(recorded)}"
+            "current folder"
+        )
+        missing_in = _project_without(file) if file else None
+        if file and missing_in:
+            there = _typed(f"path/to/{os.path.basename(file)}:{name}")
+            raise CannotRun(
+                f"{about}: there is no such file in {missing_in}. Replay it in the project it was made in, or "
+                f"say where the file is: {command} {there}"
+            )
+        raise CannotRun(
+            f"{about}; if that is what you want to import, name it: {command} {_typed(recorded)}"
         )
     say = f"{command} {_typed(f'{os.path.relpath(path)}:{name}')}"
     source = source_of(path)
@@ -114,6 +123,18 @@ def own_code(
             f"itself must be defined there; if you want to run it, name it: {say}"
         ) from None
     return Own(path, found, source, say)
+
+
+def _project_without(file: str) -> str | None:
+    """The project of the current folder, if a recorded path is one of a project and not there."""
+    parts = file.split("/")
+    if file.startswith(("/", "<")) or not file.endswith(".py") or ".." in parts:
+        return None
+    try:
+        root = project_root(os.getcwd())
+    except OSError:  # the folder is gone
+        return None
+    return None if os.path.lexists(os.path.join(root, *parts)) else root
 
 
 def _typed(target: str) -> str:

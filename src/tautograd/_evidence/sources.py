@@ -17,6 +17,7 @@ from typing import Any
 from tautograd._evidence.canonical import sha256, sha256_of_file
 from tautograd._user_code.owners import Owner, owners
 
+_DEFINITIONS = 1000  # in all files together: a project may have many more, and evidence is small
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
@@ -168,9 +169,50 @@ def code_of(file: str | None, root: str | None) -> list[dict[str, Any]]:
         return []
     if is_installed(file):
         return [{"path": _installed_name(file), "sha256": sha256_of_file(file)}]
-    return [
-        {"path": relative(f, root), "sha256": sha256_of_file(f)} for f in imported_files(file, root)
-    ]
+    rows: dict[str, dict[str, Any]] = {}
+    left = _DEFINITIONS
+    others = imported_files(file, root)
+    for f in sorted(others, key=lambda f: f != os.path.realpath(file)):  # its own comes first
+        rows[f] = {"path": relative(f, root), "sha256": sha256_of_file(f)}
+        found = definitions_of(f)
+        if len(found) <= left:
+            left -= len(found)
+            rows[f]["definitions"] = found
+    return [rows[f] for f in others]
+
+
+def definitions_of(file: str) -> list[dict[str, Any]]:
+    """Every function and method of a source file, with its lines and a hash of them; then the rest of each class
+    and of the file: what has changed can be named later, though its text is not kept."""
+    try:
+        with open(file, "rb") as source:
+            text = source.read()
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError):
+        return []
+    lines = text.splitlines()
+    found: list[dict[str, Any]] = []
+
+    def note(name: str, first: int, last: int, rows: list[int]) -> None:
+        digest = sha256(b"\n".join(lines[row - 1] for row in rows))
+        found.append({"name": name, "first": first, "last": last, "sha256": digest})
+
+    def walk(body: list[ast.stmt], prefix: str, rest: set[int]) -> None:
+        for node in body:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            last, name = node.end_lineno or node.lineno, f"{prefix}{node.name}"
+            own = set(range(first, last + 1))
+            rest -= own
+            if isinstance(node, ast.ClassDef):
+                walk(node.body, f"{name}.", own)
+            note(name, first, last, sorted(own))
+
+    outside = set(range(1, len(lines) + 1))
+    walk(tree.body, "", outside)
+    note("", 1, len(lines), sorted(row for row in outside if lines[row - 1].strip()))
+    return found
 
 
 def _installed_name(file: str) -> str:

@@ -12,6 +12,7 @@ from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, RESULTS, SAME, It
 from tautograd._report.colour import Paint
 from tautograd._report.tables import text_table
 from tautograd._report.wording import for_terminal
+from tautograd._verify.report.render_parts import cut_text, entry_text, suspect_title
 from tautograd._verify.report.render_text import text_of
 
 _KINDS = {SAME: "good", DRIFTED: "doubt", OTHER: "doubt", DIFFERS: "bad"}
@@ -20,6 +21,7 @@ _OTHERS = {
 }
 _SURROUNDINGS = "version", "threads", "platform"
 _NARROWEST, _WIDEST = 80, 120  # columns
+_PLACES = 3  # that are shown of where a gradient is wrong
 
 
 def comparison_text(found: Comparison, *, colour: bool = False, everything: bool = False) -> str:
@@ -61,10 +63,35 @@ def _comparison(found: Comparison, paint: Paint, everything: bool) -> Iterator[s
             "Code, data, seed, settings and versions are the same: the computation does not give the "
             "same each time."
         )
+    if not found.same_results:
+        yield from _where_now(for_terminal(found.after["report"]), paint)
     shown = [item for item in found.items if everything or item.status != SAME]
     if shown:
         yield ""
         yield from _items(shown, paint)
+
+
+def _where_now(report: dict[str, Any], paint: Paint) -> Iterator[str]:
+    """Where the gradient is wrong as the code is now."""
+    places = [(suspect_title(s), s) for s in report.get("suspects", ())]
+    places += [(cut_text(c), c) for c in report.get("cuts", ())]
+    if not places:
+        return
+    yield ""
+    yield paint("where the gradient is wrong now", "title")
+    for title, row in places[:_PLACES]:
+        site = row.get("site")
+        yield f"  {title}"
+        if site:
+            inside = f" in {site['function']}" if site.get("function") else ""
+            said = f": {site['text']}" if site.get("text") else ""
+            yield f"    {site['file']}:{site['line']}{inside}{said}"
+        for entry in (row.get("entries") or ())[:1]:
+            yield from _wrapped(entry_text(entry), "    ")
+        if row.get("note"):
+            yield from _wrapped(row["note"], "    ")
+    if len(places) > _PLACES:
+        yield f"  and {len(places) - _PLACES} more"
 
 
 def _headline(found: Comparison, paint: Paint) -> str:

@@ -15,9 +15,12 @@ See = Callable[[Any, Any, Any], Any]
 
 
 class FunctionMode:
-    """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`."""
+    """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`.
 
-    def __init__(self, engine: Any, see: See) -> None:
+    Without `writes` tautograd shows the operations that a write in place is made of, which is faster to begin.
+    """
+
+    def __init__(self, engine: Any, see: See, *, writes: bool = True) -> None:
         overrides = importlib.import_module(f"{engine.__name__}.overrides")
         # An engine may have modes that are shown operations, and cost nothing where there are none.
         self._overrides: Any = getattr(overrides, "_OfOperations", overrides)
@@ -30,7 +33,7 @@ class FunctionMode:
             see = self._see
             return func(*args, **kwargs or {}) if see is None else see(func, args, kwargs or {})
 
-        members = {"__torch_function__": torch_function}
+        members = {"__torch_function__": torch_function, "sees_writes": writes}
         self._mode = type("Watching", (self._overrides.TorchFunctionMode,), members)()
 
     def start(self) -> None:

@@ -62,7 +62,7 @@ def _owner(filename: str) -> Owner:
         # Else a prompt, a notebook's cell or a doctest.
         return Owner.GENERATED if filename.startswith(_GENERATED) else Owner.USERS
     path = os.path.realpath(filename)
-    if path.startswith(_KIT):
+    if path.startswith(_KIT) or path == _command():
         return Owner.KIT
     if path.startswith((_PACKAGE + os.sep, *_engine_folders())):
         return Owner.ENGINE
@@ -72,6 +72,12 @@ def _owner(filename: str) -> Owner:
             top = path[len(folder) :].partition(os.sep)[0]
             return Owner.FRAMEWORK if top in _FRAMEWORKS else Owner.LIBRARY
     return Owner.PYTHON if path.startswith(python) else Owner.USERS
+
+
+@functools.cache
+def _command() -> str:
+    """The script that installing puts in place for the command."""
+    return os.path.join(os.path.realpath(sysconfig.get_path("scripts")), "taut")
 
 
 def _engine_folders() -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from .subject.argument_order import tell_order
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import engine_of, is_module, is_tensor, name_of, tensors_of
 from .subject.intent import Intent
+from .subject.lost_precision import on_the_way
 from .subject.projected import LARGE, Projected
 from .subject.sparse_inputs import by_their_values
 from .subject.subject import Subject
@@ -194,7 +195,7 @@ def _examine(
         if not check.ok:
             report.verdict = "wrong"
         return
-    losses = seen.losses
+    losses = on_the_way(subject, seen.losses)
     intent = subject.intent
     checked = _widest(subject, report, bool(losses))
     if intent is not None and checked is not subject:

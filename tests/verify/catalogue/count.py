@@ -10,6 +10,8 @@ from . import RIGHT, WRONG
 from .judging import outcome
 from .table import counted, developed_on
 
+BATCHES = sorted({row.batch for rows in (WRONG, RIGHT) for row in rows.values()})
+
 
 def main(arguments: list[str]) -> None:
     verbose = "-v" in arguments
@@ -17,12 +19,7 @@ def main(arguments: list[str]) -> None:
     halves = {"developed": developed_on, "counted": counted}
     engines = [word for word in words if word in ("torch", "tautograd")] or ["torch", "tautograd"]
     chosen = [word for word in words if word in halves] or list(halves)
-    batches = [word for word in words if word in ("first", "second", "third", "fourth")] or [
-        "first",
-        "second",
-        "third",
-        "fourth",
-    ]
+    batches = [word for word in words if word in BATCHES] or list(BATCHES)
     parts = [word for word in words if word not in (*halves, *engines, *batches)]
     for engine in engines:
         import_module(engine)

@@ -80,11 +80,15 @@ def developed_on(rows: dict[str, Row]) -> list[str]:
 def op(torch: Any, name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
     """A custom function that saves its tensors; `backward(ctx, g, *saved)` gives the gradients."""
 
+    try:
+        takes_ctx = next(iter(inspect.signature(forward).parameters), "") == "ctx"
+    except ValueError:  # PyTorch's own functions have no signature
+        takes_ctx = False
+
     def run(ctx: Any, *args: Any) -> Any:
         ctx.save_for_backward(*(a for a in args if isinstance(a, torch.Tensor)))
         ctx.extras = [a for a in args if not isinstance(a, torch.Tensor)]
         ctx.shapes = [tuple(a.shape) for a in args if isinstance(a, torch.Tensor)]
-        takes_ctx = next(iter(inspect.signature(forward).parameters), "") == "ctx"
         return forward(ctx, *args) if takes_ctx else forward(*args)
 
     def back(ctx: Any, *grads: Any) -> Any:

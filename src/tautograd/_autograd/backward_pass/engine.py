@@ -236,7 +236,7 @@ def _run_unusual(
     node: Any, gradient: Any, captures: Captures | None, accumulate: bool, lifted: bool
 ) -> Any:
     """The gradients of a node's inputs, with hooks and captures on the way."""
-    if captures is not None or node.unusual:
+    if node.unusual or (captures is not None and node in captures.edges):
         gradient = arrive(node, gradient, captures, accumulate, lifted, True)
     grads = run_node(node, gradient, lifted)
     if len(grads) != len(node.edges):

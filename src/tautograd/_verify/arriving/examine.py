@@ -14,6 +14,7 @@ from typing import Any
 
 from ..locate.isolated_call import Isolated
 from ..locate.locate import in_turn
+from ..locate.reasons import IGNORED
 from ..locate.suspects import runnable
 from ..locate.tape import Call
 from ..locate.trace import custom_calls, trace
@@ -252,6 +253,8 @@ def _count(checks: dict[str, Check], found: Found, name: str) -> None:
 def _sentence(question: str, difference: Difference) -> str:
     if difference.kind == CHANGED_IN_PLACE:
         return f"the incoming gradient is {CHANGED_IN_PLACE}"
+    if difference.kind == IGNORED:
+        return f"{IGNORED}, even for zeros"
     if question == ARRIVING:
         return f"it is wrong for an incoming gradient that is {difference.kind}"
     if question == STATES:

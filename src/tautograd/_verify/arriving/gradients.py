@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..locate.leaving import nodes_behind
+from ..locate.reasons import IGNORED
 from ..subject.engines import as_numpy
 from .comparing import Difference, Spread, difference, plainly_the_same
 from .layouts import expanded, strided, transposed, with_offset
@@ -152,7 +153,26 @@ class Incoming:
         def moved() -> Rows:
             return [None if row is None else scale * row for row in spread()]
 
-        return difference(self.problem, sent.kind, found, expected, reach, moved, least)
+        wrong = difference(self.problem, sent.kind, found, expected, reach, moved, least)
+        return wrong and (self._ignored(found, expected, spread) or wrong)
+
+    def _ignored(self, found: Rows, expected: Rows, spread: Spread) -> Difference | None:
+        """Whether it goes wrong because what arrives plays no part: zeros give the same as any other gradient."""
+        odd = [
+            i
+            for i, (one, plain) in enumerate(zip(found, self.plain, strict=True))
+            if one is not None and not plainly_the_same(self.problem, [one], [expected[i]], [plain])
+        ]
+        of_zeros = self.pulled([c * 0 for c in self.any])
+        if not odd or any(
+            not np.any(self.plain[i])
+            or not plainly_the_same(self.problem, [row[i]], [self.plain[i]], [self.plain[i]])
+            for row in (found, of_zeros)
+            for i in odd
+        ):
+            return None
+        nothing: Rows = [None if row is None else np.zeros_like(row) for row in of_zeros]
+        return difference(self.problem, IGNORED, of_zeros, nothing, nothing, spread)
 
     def _overflows(self, scale: float, info: Any) -> bool:
         """Whether a gradient on the way is so large that this many times as much is beyond the dtype."""

@@ -56,7 +56,7 @@ def survey(subject: Subject) -> Survey:
     def see(function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         frame = sys._getframe(1)
-        watch.look(result, frame)
+        watch.look(result, args, frame)
         if not notes.met:
             notes.met = by_agreement(function, args, kwargs) is not None
         if not notes.met:
@@ -64,7 +64,7 @@ def survey(subject: Subject) -> Survey:
             notes.met = site is not None and bool(word_at(site.file, site.line))
         return result
 
-    with engine.enable_grad(), during(notes), FunctionMode(engine, see):
+    with engine.enable_grad(), during(notes), FunctionMode(engine, see, writes=False):
         outputs = [t for _, t in subject.named_outputs(subject.call(tensors))]
     values = np.concatenate([as_reals(t) for t in outputs])
     calls: list[Call] = []

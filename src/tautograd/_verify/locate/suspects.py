@@ -42,7 +42,8 @@ def explain(
         report.notes.append(_could_not(error))
         return
     found.suspects += found.nan_from
-    report.suspects += found.suspects
+    known = {(suspect.operation, suspect.site) for suspect in report.suspects if suspect.entries}
+    report.suspects += [s for s in found.suspects if (s.operation, s.site) not in known]
     report.cuts += found.cuts
     if found.suspects:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,13 +51,11 @@ class Call:
 
     @property
     def defined_at(self) -> str:
-        """Where the backward of a custom Function is written; reports go to others, so not in full."""
-        owner = getattr(self.function, "__self__", None)
-        try:
-            code = inspect.unwrap(owner.backward).__code__  # type: ignore[union-attr]
-        except AttributeError:
+        """Where the backward of a custom Function is written, unless that is its site; not in full, for others see it."""
+        site = backward_of(getattr(self.function, "__self__", None))
+        if site is None or site == self.site:
             return ""
-        return f"{shared_place(code.co_filename)}:{code.co_firstlineno}"
+        return f"{shared_place(site.file)}:{site.line}"
 
     @property
     def node_name(self) -> str:
@@ -65,6 +64,18 @@ class Call:
             if edge is not None and hasattr(edge[0], "next_functions"):
                 return str(edge[0].name())
         return f"{self.name}Backward" if self.custom else ""
+
+
+def backward_of(function: Any) -> Site | None:
+    """Where the backward of a custom Function is written."""
+    try:
+        code = inspect.unwrap(function.backward).__code__
+    except AttributeError:
+        return None
+    line = code.co_firstlineno  # of the first decorator
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    return Site(code.co_filename, line, f"{function.__name__}.backward")
 
 
 @dataclass

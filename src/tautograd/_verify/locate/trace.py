@@ -15,10 +15,11 @@ from typing import Any
 
 from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import WITH_DATACLASSES as NESTS
+from ..._user_code.owners import Owner, owners
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
 from .leaving import ABOUT_GRAPH, LEAVING, edge_of, name_of_call
-from .tape import MODULE_HOOK, Call, Slot, Tape
+from .tape import MODULE_HOOK, Call, Slot, Tape, backward_of
 
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
@@ -127,7 +128,17 @@ class Recorder:
         finally:
             self._busy = False
         call.custom = not internal
+        if call.custom and self._called_by_the_kit(frame):  # which was given the Function itself
+            call.site = backward_of(cls) or call.site
         self._custom = frame, call
+
+    def _called_by_the_kit(self, frame: FrameType | None) -> bool:
+        """Whether no line of anybody's program leads from the recorder to a call."""
+        while frame is not None and frame is not self.boundary:
+            if owners[frame.f_code.co_filename] < Owner.PYTHON:
+                return False
+            frame = frame.f_back
+        return frame is not None
 
     def _function_ends(self, frame: FrameType, result: Any) -> None:
         if self._checkpoints and self._checkpoints[-1] is frame:

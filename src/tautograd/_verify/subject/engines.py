@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -65,9 +66,12 @@ def name_of(engine: Any) -> str:
     return "tautograd" if engine is sys.modules.get("tautograd") else str(engine.__name__)
 
 
+_made: WeakKeyDictionary[type, Any] = WeakKeyDictionary()  # classes of tensors, by their engine
+
+
 def as_numpy(tensor: Any) -> Any:
     """A tensor's values as a NumPy array of float64, complex128, or its own integer type."""
-    engine = engine_of([tensor])
+    engine = _made.get(type(tensor)) or _made.setdefault(type(tensor), engine_of([tensor]))
     tensor = densified(engine, tensor)
     dtype = tensor.dtype
     if dtype is engine.float64:
@@ -89,9 +93,9 @@ def densified(engine: Any, tensor: Any) -> Any:
 
 def as_reals(tensor: Any) -> Any:
     """A tensor's values as one row of float64; a complex number is two of them."""
-    array = np.ascontiguousarray(as_numpy(tensor))
+    array = as_numpy(tensor)
     if array.dtype.kind == "c":
-        return array.reshape(-1).view(np.float64)
+        return np.ascontiguousarray(array).reshape(-1).view(np.float64)
     return array.reshape(-1).astype(np.float64)
 
 

@@ -1,7 +1,8 @@
 """Where a computation loses precision: the calls whose results are coarser than its inputs.
 
 One run is watched. A loss is a result of lower precision on the way from the leaves to the outputs, by a cast
-or by autocast; inside of a custom Function, which records nothing of its own, any such result counts.
+or by autocast, or written into a tensor that is coarser; inside of a custom Function, which records nothing of its
+own, any such result counts, unless the values show that none of them is on the way.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.sites import Site
 from ..._user_code.stack import own_site
+
+_BESIDE = 2.0**-7  # of each number: at the point itself all of them may happen to have few digits
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,9 @@ class Loss:
     dtype: str
     epsilon: float
     site: Site | None
+    is_recorded: bool = (
+        True  # not inside of a custom Function, whose results need not come from there
+    )
 
     @property
     def bits(self) -> int:
@@ -51,8 +59,10 @@ class PrecisionWatch:
         """Every place where precision was lost, the coarsest first."""
         return sorted(self._found.values(), key=lambda loss: -loss.epsilon)
 
-    def look(self, result: Any, frame: FrameType) -> None:
-        """What a call gave, and the frame that made it."""
+    def look(self, result: Any, args: tuple[Any, ...], frame: FrameType) -> None:
+        """What a call gave, what it was given (and may have written to), and the frame that made it."""
+        if result is None:
+            result = args[:1]  # an assignment gives nothing, and writes to the first
         for value in NESTS.leaves(result):
             if not isinstance(value, self._engine.Tensor):
                 continue
@@ -64,10 +74,30 @@ class PrecisionWatch:
                 epsilon = self._spacing[dtype] = float(self._engine.finfo(dtype).eps)
             if epsilon <= self._epsilon:
                 continue
-            if value.requires_grad or _inside(frame, self._apply, self._boundary):
+            recorded = bool(value.requires_grad)
+            if recorded or _inside(frame, self._apply, self._boundary):
                 site = own_site(frame, self._boundary)
                 name = str(dtype).rpartition(".")[2]
-                self._found.setdefault((name, site), Loss(name, epsilon, site))
+                self._found.setdefault((name, site), Loss(name, epsilon, site, recorded))
+
+
+def on_the_way(subject: Any, losses: list[Loss]) -> list[Loss]:
+    """Those of the losses that the values show, here and beside the point.
+
+    A Function may cast what it keeps for its backward and nothing else (activations that are stored in half): its
+    values are as precise as ever, and so should its gradient be.
+    """
+    if not losses or any(loss.is_recorded for loss in losses):
+        return losses
+    try:
+        plain, wide = subject.in_double(), subject.in_double(wide=True)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], subject.row.size)
+        for row in (subject.row, subject.row * (1 + _BESIDE * signs)):
+            if not np.array_equal(plain.values(row), wide.values(row), equal_nan=True):
+                return losses
+    except Exception:  # it does not run in float64
+        return losses
+    return []
 
 
 def _inside(frame: FrameType | None, apply: Any, boundary: FrameType) -> bool:

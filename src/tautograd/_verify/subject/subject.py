@@ -551,7 +551,8 @@ class _State:
 
     def put_back(self) -> None:
         """Leave every random stream as it was found."""
-        self.engine.set_rng_state(self.rng)
+        if not self.engine.equal(self.engine.get_rng_state(), self.rng):
+            self.engine.set_rng_state(self.rng)
         self.restore()
         if self.leaves or self.holds:
             self.held.leave_as_found()

@@ -7,13 +7,16 @@ is computed, rounding included, is held against it.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.slots import replace
 from ..._trees.nests import WITH_DATACLASSES as NESTS
 
 _WIDE = {
@@ -21,6 +24,8 @@ _WIDE = {
     **dict.fromkeys(("complex32", "complex64"), "complex128"),
 }
 _CASTS = frozenset(("float", "half", "bfloat16", "chalf", "cfloat"))
+_MADE = ("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like")
+_MADE_LIKE = ("new_zeros", "new_ones", "new_full", "new_empty")
 _BY_BITS = frozenset(("view", "numpy", "frombuffer", "__array__"))
 """Where a dtype says how to read bits, not which precision to compute in."""
 
@@ -46,7 +51,34 @@ def widened(engine: Any) -> Iterator[None]:
             result = function(*args, **kwargs)
         return result if _writes(name) else NESTS.mapped(result, lambda v: _wide_tensor(engine, v))
 
-    with FunctionMode(engine, see):
+    with FunctionMode(engine, see), _wide_from_the_start(engine):
+        yield
+
+
+@contextmanager
+def _wide_from_the_start(engine: Any) -> Iterator[None]:
+    """Inside, tensors that this thread makes in a lower precision, to write results into, are wide as well.
+
+    PyTorch's modes see such calls, tautograd's do not: there they are replaced.
+    """
+    if engine.__name__ == "torch":
+        yield
+        return
+    thread = threading.get_ident()
+
+    def wide(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def made(*args: Any, **kwargs: Any) -> Any:
+            if "dtype" in kwargs and threading.get_ident() == thread:
+                kwargs["dtype"] = _wide(engine, kwargs["dtype"])
+            return function(*args, **kwargs)
+
+        return made
+
+    with ExitStack() as stack:
+        for owner, names in ((engine, _MADE), (engine.Tensor, _MADE_LIKE)):
+            for name in names:
+                stack.callback(replace(owner, name, wide))
         yield
 
 
