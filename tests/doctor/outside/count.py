@@ -2,15 +2,16 @@
 
 For each half: mistakes found by a code that tells the fact, those on a line that is to blame,
 and corrections and sound loops accused. With `--verbose`, what was said of each; with names (of an
-engine, a half, a family or a case), only those. `seen` is the counted half of the families that were
-looked at while rules were tried.
+engine, a half, a family or a case), only those; with `--families`, only numbers, family by family,
+so that the half that is only counted can be counted without a look at its cases. `seen` is the counted
+half of the families that were looked at while rules were tried.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def _blamed(case: Case, site: Any) -> bool:
 
 def main(arguments: list[str]) -> None:
     """Count, and print."""
-    verbose = "--verbose" in arguments
+    verbose, families = "--verbose" in arguments, "--families" in arguments
     names = [a for a in arguments if not a.startswith("--")]
     engines = [n for n in names if n in ("torch", "tautograd")] or ["torch", "tautograd"]
     wanted = {n for n in names if n not in engines}
@@ -50,6 +51,7 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore")
     for name in engines:
         torch, totals = load(name), Counter[tuple[str, str]]()
+        by_family: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for case in cases().values():
             part = "seen" if half[case.name] == "count" and case.family in SEEN else half[case.name]
             if wanted and not wanted & {case.name, case.family, part}:
@@ -59,6 +61,9 @@ def main(arguments: list[str]) -> None:
             totals[part, "found"] += is_told
             totals[part, "located"] += is_located
             totals[part, "accused"] += bool(after)
+            by_family[part, case.family].update(cases=1, located=is_located, accused=bool(after))
+            if families:
+                continue
             if verbose or after or not is_located:
                 mark = "line" if is_told else "miss"
                 mark = "ok" if is_located else mark
@@ -73,8 +78,12 @@ def main(arguments: list[str]) -> None:
             said = accusations(seeded(torch, loop))
             totals[half[loop_name], "sound"] += 1
             totals[half[loop_name], "sound accused"] += bool(said)
-            if said:
+            if said and not families:
                 print(f"{half[loop_name]:8}ACCUSED sound/{loop_name}\n         " + told(said))
+        for (which, family), row in sorted(by_family.items()) if families else ():
+            print(
+                f"{name} {which:8}{family:14}{row['located']:3} of {row['cases']:3} located, {row['accused']} accused"
+            )
         for which in ("develop", "count", "seen"):
             got = {what: n for (h, what), n in totals.items() if h == which}
             if got:

@@ -25,10 +25,7 @@ def attempt(case: Case, torch: Any, changed: dict[str, str]) -> Outcome:
     """Run a case with another text for its file."""
     import linecache
 
-    for name, module in list(sys.modules.items()):  # what was read of the file is another text
-        if name.startswith("tautograd._doctor"):
-            for member in list(vars(module).values()):
-                getattr(member, "cache_clear", bool)()
+    _forget()
     text = changed[str(case.file)]
     linecache.cache[str(case.file)] = (len(text), None, text.splitlines(True), str(case.file))
     module = types.ModuleType("changed")
@@ -41,7 +38,16 @@ def attempt(case: Case, torch: Any, changed: dict[str, str]) -> Outcome:
         return Outcome(error=repr(error))
     finally:
         linecache.cache.pop(str(case.file), None)
+        _forget()
     return Outcome(doctor.findings, doctor.steps or doctor.backwards)
+
+
+def _forget() -> None:
+    """What was read of the file is another text."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tautograd._doctor"):
+            for member in list(vars(module).values()):
+                getattr(member, "cache_clear", bool)()
 
 
 def main(arguments: list[str]) -> None:

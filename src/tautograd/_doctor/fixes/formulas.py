@@ -76,20 +76,26 @@ def softmax_over_the_last_axis(source: Source, finding: Any, line: int) -> Itera
                 yield source.replace((given, "-1"))
 
 
-@writes("TG905")
-def step_per_batch(source: Source, finding: Any, line: int) -> Iterator[str]:
-    """A schedule that is as long as there are batches is stepped with the optimizer."""
-    if "was stepped" not in finding.message:
-        return
-    statement = source.statement(line)
+def with_a_step(source: Source, statement: ast.stmt) -> Iterator[str]:
+    """A statement right after each step of something else in its function, the nearest first."""
+    scope = source.function(statement.lineno)
     steps = [
-        s for s in source.statements
+        s for s in ast.walk(scope)
         if isinstance(s, ast.Expr) and re.search(r"(?<!scheduler)\.step\(\)$", source.segment(s))
         and s is not statement
     ]  # fmt: skip
-    for step in sorted(steps, key=lambda s: abs(s.lineno - line)):
-        if statement is not None:
-            yield source.moved(statement, after=step)
+    for step in sorted(steps, key=lambda s: abs(s.lineno - statement.lineno)):
+        yield source.moved(statement, after=step)
+
+
+@writes("TG905")
+def step_per_batch(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """A schedule that is as long as there are batches is stepped with the optimizer."""
+    if "was stepped" not in finding.message and "counts batches" not in finding.message:
+        return
+    statement = source.statement(line)
+    if isinstance(statement, ast.Expr):
+        yield from with_a_step(source, statement)
 
 
 @writes("TG905")

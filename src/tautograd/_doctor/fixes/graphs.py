@@ -51,6 +51,8 @@ def without_the_cut(source: Source, finding: Any, line: int) -> Iterator[str]:
                 "float", "torch.tensor", "torch.as_tensor", "torch.from_numpy", "nn.Parameter",
                 "torch.nn.Parameter",
             ):  # fmt: skip
+                if node.args and isinstance(node.args[0], ast.Name):
+                    yield source.replace((node, f"torch.stack({source.segment(node.args[0])})"))
                 if node.args and not isinstance(node.args[0], ast.List):
                     yield source.replace((node, _behind(source, node.args[0])))
                 elif node.args:
@@ -86,6 +88,43 @@ def _end(source: Source, node: ast.expr) -> int:
 
 def _start(source: Source, node: ast.expr) -> int:
     return source._offset(node.lineno, node.col_offset)
+
+
+@writes("TG401")
+def recorded(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """A function that does not record, by its decorator."""
+    scope = source.function(line)
+    for decorator in getattr(scope, "decorator_list", []):
+        if "no_grad" in source.segment(decorator) or "inference" in source.segment(decorator):
+            first, last = decorator.lineno, decorator.end_lineno or decorator.lineno
+            yield "".join(t for n, t in enumerate(source.lines, 1) if not first <= n <= last)
+
+
+@writes("TG401")
+def with_a_slope(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """A soft choice for a hard one, and a step whose gradient passes straight through."""
+    for node in source.at(line):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        text, name = source.segment(node), node.func.attr
+        if name in ("round", "sign", "floor", "ceil", "trunc") and (node.args or not node.keywords):
+            given = closed(source, node.args[0] if node.args else node.func.value)
+            yield source.replace((node, f"({given} + ({text} - {given}).detach())"))
+        if name != "float" or node.args:
+            continue
+        inner = node.func.value
+        if isinstance(inner, ast.Call) and source.segment(inner.func).endswith("one_hot"):
+            chosen = inner.args[0]
+            is_choice = isinstance(chosen, ast.Call) and isinstance(chosen.func, ast.Attribute)
+            if is_choice and chosen.func.attr == "argmax" and chosen.args:  # type: ignore[attr-defined]
+                scores = source.segment(chosen.func.value)  # type: ignore[attr-defined]
+                axis = source.segment(chosen.args[0])  # type: ignore[attr-defined]
+                yield source.replace((node, f"{scores}.softmax({axis})"))
+        if isinstance(inner, ast.Compare) and len(inner.ops) == 1:
+            left, right = closed(source, inner.left), closed(source, inner.comparators[0])
+            if isinstance(inner.ops[0], ast.Lt | ast.LtE):
+                left, right = right, left
+            yield source.replace((node, f"({left} - {right}).sigmoid()"))
 
 
 @writes("TG401")

@@ -15,12 +15,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._user_code.owners import Owner, owners
-from . import axes, formulas, gradients, graphs, layers, likelihoods, models, objectives, rates
+from . import (
+    axes,
+    formulas,
+    gradients,
+    graphs,
+    layers,
+    likelihoods,
+    models,
+    objectives,
+    rates,
+    schedules,
+)
 from .source import Source, read_source
 from .writers import written
 
 __all__ = ["Fix", "Outcome", "mended"]
-WRITERS = axes, formulas, gradients, graphs, layers, likelihoods, models, objectives, rates
+WRITERS = (
+    axes,
+    formulas,
+    gradients,
+    graphs,
+    layers,
+    likelihoods,
+    models,
+    objectives,
+    rates,
+    schedules,
+)
 TRIALS = 24  # changes that are tried for a finding
 
 

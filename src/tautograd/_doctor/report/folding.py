@@ -8,6 +8,7 @@ CAUSES = {
     "TG105": ("TG101",),  # what is never cleared meets the next loss
     "TG404": ("TG403",),
     "TG906": ("TG904",),  # a view that mixes tokens lets them see each other
+    "TG912": ("TG905",),  # a period of epochs, stepped per batch, climbs when it is over
     "TG702": ("TG701", "TG803", "TG905"),  # not finite, or no rate: nothing moves
 }
 """Codes that may be consequences, and of which."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._user_code.sites import Site
 from ..watch.compiled import is_compiled, plain_path
+from .courses import Courses
 from .gradient_ledger import Ledger, parameters_of
 from .model_names import tell_apart
 
@@ -17,6 +18,7 @@ class Known:
 
     def __init__(self) -> None:
         self.ledger = Ledger()
+        self.courses = Courses()
         self.optimizers: Sequence[Any] = ()  # weak references, in order of appearance
         self.made_at: dict[int, Site | None] = {}  # where optimizers were made
         self.models: list[Any] = []  # weak references to the outermost modules that ran

@@ -70,6 +70,11 @@ class Hearing(Known):
         return bool(self._quiet.depth)
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether the run was ended by the doctor: what would have come is not known."""
+        return False
+
+    @property
     def has_open_step(self) -> bool:
         """Whether an optimizer is stepping now: a backward is its closure's."""
         return bool(self._open)

@@ -82,6 +82,7 @@ class Schedule(Event):
     optimizer: Any = None
     made: bool = False
     metric: float | None = None  # what a schedule that waits for a plateau was given
+    with_epoch: bool = False  # whether `step` was told the epoch
 
 
 @dataclass(eq=False)

@@ -54,6 +54,7 @@ _AS_IT_IS = frozenset(
 """Calls that hand on the value they are given, or a multiple of it."""
 _WRITES = frozenset(("__setitem__", "copy_", "fill_", "index_put_", "masked_fill_", "scatter_"))
 MANY = 200_000  # calls after which it gives up
+MANY_KEPT = 1000  # tensors whose memory is remembered
 
 
 def live_leaves(roots: Iterable[Any], limit: int = 20_000) -> list[Any]:
@@ -104,6 +105,10 @@ class _Trail:
     numbers: list[Values] = field(default_factory=list)  # it is one of these, as it left
 
 
+_Held = tuple[Any, frozenset[int], frozenset[Any], list[Site]]
+"""A tensor that is kept, what it is live for, what was cut, and where it was written into."""
+
+
 @dataclass(eq=False)
 class Addend:
     """A sum of what has a history and what was cut from it."""
@@ -142,6 +147,7 @@ class Tracer:
             tuple[frozenset[Cut], Values, bool]
         ] = []  # numbers that left, by which cuts
         self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
+        self._memory: dict[int, _Held] = {}  # what lies at an address
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
         self._mode: FunctionMode | None = None
@@ -172,7 +178,7 @@ class Tracer:
             self._mode.stop()
             self._mode = None
             self._stand_ins.end()
-            self._trails, self._strange = {}, {}
+            self._trails, self._strange, self._memory = {}, {}, {}
 
     # --- what is known of tensors --------------------------------------------------------------
 
@@ -263,13 +269,15 @@ class Tracer:
         found = self._get(tensor)
         if found is not None and (found.live or not tensor.requires_grad):
             return found
+        if found is None and self._memory and tensor.is_leaf:
+            self._look_into_memory(tensor)
         known = self._strange.get(id(tensor))
         if known is not None and known() is tensor:
-            return found
+            return self._get(tensor)
         self._strange[id(tensor)] = weakref.ref(tensor)
         if tensor.requires_grad:  # made by a custom Function
             if tensor.is_leaf or self._walked > 500:
-                return found
+                return self._get(tensor)
             self._walked += 1
             live = frozenset(id(leaf) for leaf in live_leaves([tensor], 2000)) & self._sources
             if live:
@@ -277,6 +285,26 @@ class Tracer:
         elif self._left:
             self._put(tensor, frozenset(), *self._returned(tensor))
         return self._get(tensor)
+
+    def _look_into_memory(self, tensor: Any) -> None:
+        """A leaf whose memory is that of a tensor with a history has none itself: `Parameter(w * 2)`,
+        `layer.weight.data = made`, or what was written through `.data`."""
+        held = self._memory.get(tensor.data_ptr())
+        if held is None or held[0].shape != tensor.shape:
+            return
+        _, live, cuts, stack = held
+        if live:
+            how = "Parameter" if tensor.requires_grad else "data"
+            cuts = cuts | {Cut(how, stack or user_stack(), live, self._count)}
+        self._put(tensor, frozenset(), cuts)
+
+    def _keep(
+        self, tensor: Any, live: frozenset[int], cuts: frozenset[Any], stack: list[Site]
+    ) -> None:
+        """Remember what lies in a tensor's memory, which is held so that it becomes nobody else's."""
+        if len(self._memory) < MANY_KEPT:
+            with self.doctor.quietly():
+                self._memory[tensor.data_ptr()] = tensor.detach(), live, cuts, stack
 
     def _make(
         self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any], is_made: bool
@@ -292,6 +320,8 @@ class Tracer:
         for tensor in made:
             if id(tensor) not in self._sources:
                 self._put(tensor, live if tensor.requires_grad else frozenset(), cuts, is_made)
+                if live or (cuts and name in _WRITES):
+                    self._keep(tensor, live, cuts, user_stack() if name in _WRITES else [])
 
     def _leave(
         self, name: str, live: frozenset[int], cuts: frozenset[Any], result: Any, is_made: bool

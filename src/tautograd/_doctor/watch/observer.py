@@ -109,11 +109,13 @@ class Observer:
         stand_ins.function(self.engine, "manual_seed", self._with(aids.make_seed))
         loader = self._part("utils.data").DataLoader
         stand_ins.method(loader, "__iter__", self._with(aids.make_iteration))
+        stand_ins.method(optimizer.Optimizer, "load_state_dict", self._with(steps.make_load))
         schedulers = self._part("optim.lr_scheduler")
-        for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
+        found = (kind for kind in vars(schedulers).values() if isinstance(kind, type))
+        for kind in dict.fromkeys(k for k in found if issubclass(k, schedulers.LRScheduler)):
             if "step" in vars(kind):
                 stand_ins.method(kind, "step", self._with(aids.make_schedule))
-            if "__init__" in vars(kind):
+            if "__init__" in vars(kind) and kind.__name__ in aids.SCHEDULERS:
                 stand_ins.method(kind, "__init__", self._with(aids.make_scheduler))
 
     def _watch_backward(self) -> None:

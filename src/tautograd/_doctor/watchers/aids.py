@@ -6,12 +6,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site
+from ..state.courses import rate_of
 from ..watch.events import Clip, Iteration, Scaler, Schedule, Seed
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
+SCHEDULERS = ("LRScheduler", "ReduceLROnPlateau", "SequentialLR", "ChainedScheduler")
+"""Those whose `__init__` calls no other scheduler's."""
 SCALER = ("scale", "unscale_", "step", "update")
 
 
@@ -76,29 +79,37 @@ def make_scaler(observer: Observer, original: Any, name: str) -> Any:
 def make_schedule(observer: Observer, original: Any) -> Any:
     """A scheduler's `step`; one that waits for a plateau is heard even while asleep."""
     doctor, depth = observer.doctor, observer.depth
+    courses = doctor.courses
 
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A scheduler steps once by itself when it is made.
         made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
-        if not made and not depth.inside:
-            waits = hasattr(self, "mode_worse")
-            is_awake = doctor.pulse.awake
-            if not is_awake:
-                doctor.pulse.beat("schedule", self)
-                if not waits:
-                    return original(self, *args, **kwargs)
+        if made or depth.inside or doctor.is_busy:
+            with depth:
+                return original(self, *args, **kwargs)
+        waits = hasattr(self, "mode_worse")
+        is_awake, site = doctor.pulse.awake, None
+        if not is_awake:
+            doctor.pulse.beat("schedule", self)
+        if is_awake or waits:
             with doctor.quietly():
+                site = user_site()
                 event = Schedule(
-                    *doctor.now(user_site(), observer.engine), scheduler=self,
+                    *doctor.now(site, observer.engine), scheduler=self,
                     optimizer=getattr(self, "optimizer", None),
                     metric=_number(*args, **kwargs) if waits else None,
+                    with_epoch=not waits and bool(args or kwargs),
                 )  # fmt: skip
                 if is_awake:
                     doctor.on_schedule(event)
                 else:
                     doctor.tell("on_schedule", event)
+        before = rate_of(self.optimizer) if hasattr(self, "optimizer") else 0.0
         with depth:
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+        with doctor.quietly():
+            courses.turned(self, before, doctor.steps, site)
+        return result
 
     return step
 
@@ -146,9 +157,11 @@ def make_scheduler(observer: Observer, original: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         with doctor.quietly():
+            site = user_site()
+            doctor.courses.made(self, site, doctor.steps)
             doctor.on_schedule(
                 Schedule(
-                    *doctor.now(user_site(), observer.engine), scheduler=self,
+                    *doctor.now(site, observer.engine), scheduler=self,
                     optimizer=getattr(self, "optimizer", None), made=True,
                 )
             )  # fmt: skip

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 def make_step_hooks(observer: Observer) -> tuple[Any, Any]:
     """What runs before and after every step; a usual one is to cost as little as possible."""
     doctor, engine = observer.doctor, observer.engine
-    pulse, numbers = doctor.pulse, doctor.numbers
+    pulse, numbers, courses = doctor.pulse, doctor.numbers, doctor.courses
 
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if courses.pending:
+            courses.use(optimizer)
         if pulse.awake:
             with doctor.quietly():
                 _tell_step(observer, optimizer, args, kwargs)
@@ -67,6 +69,19 @@ def make_optimizer(observer: Observer, original: Any) -> Any:
             doctor.wake()
 
     return __init__
+
+
+def make_load(observer: Observer, original: Any) -> Any:
+    """An optimizer's `load_state_dict`."""
+    doctor = observer.doctor
+
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if not doctor.is_busy:
+            with doctor.quietly():
+                doctor.courses.loaded(self, state_dict, user_site())
+        return original(self, state_dict, *args, **kwargs)
+
+    return load_state_dict
 
 
 def make_clear(observer: Observer, original: Any) -> Any:

@@ -7,19 +7,22 @@ the graph, the call where the graph ends is named, once some more steps have sho
 
 from __future__ import annotations
 
-import re
+import ast
 import weakref
 from typing import Any
 
 from ...._user_code.sites import Site
 from ...._verify.locate.leaving import WITHOUT_SLOPE
 from ...state.parameter_owners import Owners, is_resting
+from ...watch.backward_flow import Passage
 from ...watch.events import Backward, Clear, Step
-from ...watch.graph_walk import leaves
+from ...watch.graph_walk import leaves, leaves_of
 from ...watch.iteration_trace import Arrival, Cut, Tracer, has_steps, live_leaves
-from ...watch.source_flow import is_conditional
+from ...watch.source_flow import function_around, is_conditional
 from ..base import Rule
 from .cut_by_hand import CutByHand
+from .mended_line import without_cut
+from .wrong_backward import has_own_backward, line_of_backward
 
 SUSPICION = 2  # steps without a gradient before an iteration is traced,
 PATIENCE = 8  # steps of all optimizers before it is told: a warm-up may be meant;
@@ -34,6 +37,7 @@ _HOW = {
     "__array__": "a NumPy array",
     "no_grad": "a part that runs without recording (no_grad, or a checkpoint)",
     "grad": "autograd.grad() without create_graph=True",
+    "Parameter": "a leaf that was given its value (a Parameter made anew, or .data)",
     "gt": "a comparison",
     "lt": "a comparison",
     "ge": "a comparison",
@@ -43,15 +47,19 @@ _HOW = {
 }
 
 
+_CUTS = ("detach", "data", "item", "numpy", "tolist")
 _INSTEAD = {
+    "detach": "use the tensor itself, all the way: without detach(), and without what it was for",
     "item": "use the tensor itself, not its number: without .item()",
     "tolist": "use the tensor itself, not its numbers: without .tolist()",
+    "data": "use the tensor itself, not its .data",
     "numpy": "compute with the tensor itself, not with a NumPy array",
     "__array__": "compute with the tensor itself, not with a NumPy array",
     "__float__": "use the tensor itself, not its number: without float()",
     "__int__": "use the tensor itself, not its number: without int()",
     "no_grad": "run this part with gradients: without torch.no_grad()",
     "grad": "say create_graph=True, so that the gradient has a history as well",
+    "Parameter": "use the computed tensor itself, not a Parameter that was given its value",
     "argmax": "take a soft choice, softmax(scores), in the place of argmax",
 }
 
@@ -64,12 +72,10 @@ def named(cut: Cut) -> str:
 def mended(cut: Cut) -> str:
     """The line itself without what cuts, or what to do instead."""
     text = cut.site.text if cut.site is not None else ""
-    for ending in (f".{cut.how}()", f".{cut.how}"):
-        is_word = re.search(re.escape(ending) + r"(?!\w)", text)
-        if cut.how in ("detach", "data", "item") and is_word:
-            code = text.partition("  #")[0].replace(ending, "")
-            note = f"without {ending}" if cut.how != "item" else "the tensor, not its number"
-            return f"{code}  # {note}"
+    code = without_cut(text.partition("  #")[0]) if cut.how in _CUTS else None
+    if code is not None:
+        note = "the tensor, not its number" if cut.how == "item" else f"without {named(cut)}"
+        return f"{code}  # {note}"
     if cut.how in _INSTEAD:
         return f"# {_INSTEAD[cut.how]}"
     if cut.how in WITHOUT_SLOPE:
@@ -77,6 +83,23 @@ def mended(cut: Cut) -> str:
     if _HOW.get(cut.how) == "a comparison":
         return "# use something smooth, such as sigmoid, in the place of the comparison"
     return f"# compute this without {_HOW.get(cut.how, cut.how + '()')}, so that the graph goes on"
+
+
+def _place(cut: Cut) -> Site | None:
+    """The line to name: of a Parameter that its function makes, where that is written."""
+    function = function_around(cut.site) if cut.site is not None else None
+    if cut.how != "Parameter" or cut.site is None or function is None:
+        return cut.site
+    made = [
+        node.lineno
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Parameter")
+    ] or [
+        node.lineno
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith(".data")
+    ]
+    return Site(cut.site.file, made[0], cut.site.function) if len(made) == 1 else cut.site
 
 
 class _Case:
@@ -141,6 +164,7 @@ for _ in range(9):
         self.backwards = 0
         self.sites: list[Site | None] = []  # of the backwards that were traced
         self.by_hand = CutByHand(doctor)
+        self.refused: dict[int, Any] = {}  # parameters for which a Function's backward gave None
         self.cleared = self.others = 0  # those before the last clear, and another optimizer's step
 
     def after_backward(self, event: Backward) -> None:
@@ -164,6 +188,15 @@ for _ in range(9):
                     self.flat[id(leaf)] = weakref.ref(leaf)
         else:
             self.sloped.update(id(leaf) for leaf in leaves(event.roots))
+
+    def on_passage(self, event: Backward, passage: Passage) -> None:
+        """A Function of the user's own whose backward gives None on the way to a parameter."""
+        cls = getattr(passage.node, "_forward_cls", None)
+        if not isinstance(cls, type) or not has_own_backward(cls):
+            return
+        for (node, _), left in zip(passage.node.next_functions, passage.left, strict=False):
+            if node is not None and left is None:
+                self.refused.update((id(leaf), cls) for leaf in leaves_of(node, 200))
 
     def before_clear(self, event: Clear) -> None:
         optimizer = self.traced() if self.tracer is not None else None
@@ -203,7 +236,7 @@ for _ in range(9):
         case = self.cases.get(id(event.optimizer))
         if case is None or case.optimizer() is not event.optimizer:
             case = self.cases[id(event.optimizer)] = _Case(event.optimizer)
-        found = case.cuts or case.aside
+        found = case.cuts or case.aside or self.refused
         if case.told or (case.traced and not found and self.tracer is None):
             return
         starved = self._starved(event.parameters) if self.backwards else []
@@ -264,6 +297,10 @@ for _ in range(9):
         told: set[int] = set()
         if case.aside is not None:
             self._tell_aside(case.aside, starved, owners)
+        for cls in {self.refused[i] for i in starved if i in self.refused}:
+            mine = [p for i, p in starved.items() if self.refused.get(i) is cls]
+            told |= {id(p) for p in mine}
+            self._say_refused(cls, mine, owners.names(self.doctor, mine))
         for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), one[0].site or ())):
             mine = [p for r in references if (p := r()) is not None and id(p) in starved]
             if not resting:
@@ -278,8 +315,16 @@ for _ in range(9):
         self.report(
             f"The loss depends on {len(starved)} parameters that never get a gradient: {ends} in "
             f"this line, at {named(cut)}.",
-            cut.site, parameters=names, fix=mended(cut),
+            _place(cut), parameters=names, fix=mended(cut),
             figures={"starved": len(starved), "steps": steps},
+        )  # fmt: skip
+
+    def _say_refused(self, cls: type, starved: list[Any], names: list[str]) -> None:
+        self.report(
+            f"{cls.__name__}.backward gives None for what {len(starved)} parameters made: they never get a "
+            "gradient, and an optimizer holds them.",
+            line_of_backward(cls), parameters=names, figures={"starved": len(starved)},
+            fix="# return the gradient of every input that is to be trained",
         )  # fmt: skip
 
     def _tell_aside(
@@ -306,7 +351,7 @@ for _ in range(9):
         for reference in self.doctor.optimizers:
             optimizer = reference()
             case = self.cases.get(id(optimizer))
-            found = case is not None and (case.cuts or case.aside)
+            found = case is not None and (case.cuts or case.aside or self.refused)
             if case is not None and found and not case.told and case.steps >= AT_LEAST:
                 held = [p for group in optimizer.param_groups for p in group["params"]]
                 self._tell(case, held)

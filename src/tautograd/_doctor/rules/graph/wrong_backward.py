@@ -112,7 +112,7 @@ for _ in range(4):
                 self.report(
                     f"{cls.__name__}.backward gives {got:.4g} where differences of its forward give "
                     f"{expected:.4g} ({where}).",
-                    _line(cls), key=(self.code, cls.__qualname__, _line(cls)),
+                    line_of_backward(cls), key=(self.code, cls.__qualname__, line_of_backward(cls)),
                     figures={"expected": expected, "got": got},
                 )  # fmt: skip
 
@@ -123,9 +123,7 @@ for _ in range(4):
 
     def _watch(self, engine: Any, cls: Any) -> None:
         """Stand before `forward` until it is called again."""
-        backward = inspect.unwrap(cls.backward)
-        code = getattr(backward, "__code__", None)
-        if code is None or foreign[code.co_filename] or "forward" not in vars(cls):
+        if not has_own_backward(cls) or "forward" not in vars(cls):
             return
         rule, held, original = self, vars(cls)["forward"], cls.forward
 
@@ -228,7 +226,13 @@ def _is_staircase(problem: Any, x: Any) -> bool:
     return bool((values[1:] == values[0]).mean() > 0.5)
 
 
-def _line(cls: Any) -> Site | None:
+def has_own_backward(cls: Any) -> bool:
+    """Whether a Function's backward is the user's own."""
+    code = getattr(inspect.unwrap(cls.backward), "__code__", None)
+    return code is not None and not foreign[code.co_filename]
+
+
+def line_of_backward(cls: Any) -> Site | None:
     """The `return` of its backward, if there is one; else where that begins."""
     backward = inspect.unwrap(cls.backward)
     code = backward.__code__

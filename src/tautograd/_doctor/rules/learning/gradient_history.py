@@ -10,8 +10,8 @@ from typing import Any
 from ...._user_code.sites import Site
 from ...state.step_measures import largest
 from ...watch.backward_flow import Passage, line_of
-from ...watch.events import Backward, Sample, Step
-from ...watch.graph_walk import node_name
+from ...watch.events import Backward, Hook, Sample, Step
+from ...watch.graph_walk import is_leaf_node, node_name
 from ..base import Rule
 
 
@@ -133,9 +133,15 @@ for _ in range(12):
 
 
 _FLAT = frozenset(
-    ("Relu", "Threshold", "Hardtanh", "Tanh", "Sigmoid", "Relu6", "Hardswish", "Gelu")
-)
-Stop = tuple[str, bool, Site | None]  # what, whether by its shape alone, and where it was written
+    (
+        "Relu", "Threshold", "Hardtanh", "Tanh", "Sigmoid", "Relu6", "Hardswish", "Gelu", "Clamp",
+        "ClampMin", "ClampMax", "Hardsigmoid", "Hardshrink", "Softshrink",
+    )
+)  # fmt: skip
+_MODULE_HOOK = "BackwardHookFunctionBackward"
+Stop = tuple[
+    str, bool, Site | None
+]  # what, whether it cannot be otherwise, and where it was written
 _SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 _PRODUCTS = frozenset(("Addmm", "Mm", "Bmm", "Mul", "Dot", "Linear", "Convolution"))
 
@@ -189,12 +195,36 @@ for _ in range(12):
         self.stopped = 0  # steps in a row in which something let nothing through
         self.nothing_moves = 0  # steps in a row in which every gradient was exactly 0
         self.backward: Site | None = None
+        self.hooks: dict[
+            int, Site | None
+        ] = {}  # where hooks of parameters and modules were registered
+        self.fed: set[int] = set()  # parameters with hooks that a gradient was on its way to
 
     def after_backward(self, event: Backward) -> None:
         self.backward = event.site
 
+    def on_hook(self, event: Hook) -> None:
+        if getattr(event.owner, "_backward_hooks", None):
+            self.hooks[id(event.owner)] = event.site
+
+    def _hooks(self, event: Backward, passage: Passage) -> None:
+        """A hook of a module that gives zeros; and which parameters with hooks are given more than that."""
+        for (node, _), left in zip(passage.node.next_functions, passage.left, strict=False):
+            if node is None or left is None or not is_leaf_node(node):
+                continue
+            if node.variable._backward_hooks and largest(event.engine, left) > 0:
+                self.fed.add(id(node.variable))
+        if node_name(passage.node) != _MODULE_HOOK or max(passage.leaving, default=1.0) > 0.0:
+            return
+        if max(passage.arrived, default=0.0) > 0:
+            sites = set(self.hooks.values())
+            site = sites.pop() if len(sites) == 1 else line_of(passage.node)
+            self.stops.append(("a backward hook of a module", True, site))
+
     def on_passage(self, event: Backward, passage: Passage) -> None:
         operation = node_name(passage.node)
+        if self.hooks:
+            self._hooks(event, passage)
         if operation in _SOFTMAX:
             self._softmax(passage)
         if operation in _FLAT:
@@ -262,6 +292,15 @@ for _ in range(12):
                 dead.append(p)
             elif self.small[id(p)] >= self.many:
                 vanished.append((p, norm))
+        for p in dead:
+            if id(p) in self.fed and p._backward_hooks:
+                self.report(
+                    f"A hook of this parameter has made its gradient exactly 0 for {self.many} steps, while "
+                    "others learn.",
+                    self.hooks.get(id(p)) or self.backward, parameters=self.doctor.names([p]),
+                    key=(self.code, id(p), "hook"), figures={"steps": self.many},
+                    fix="# let the hook keep what is to be trained, or freeze it with requires_grad_(False)",
+                )  # fmt: skip
         if dead and stops and self.stopped >= self.many:
             names = self.doctor.names(dead)
             stop = next((s for s in stops if s[1]), stops[0])

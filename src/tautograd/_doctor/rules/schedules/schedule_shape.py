@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import weakref
-from types import FrameType
+from itertools import pairwise
 from typing import Any
 
-from ...._user_code.sites import Site, site_at
-from ...._user_code.stack import user_frames
-from ...watch.discarded_results import value_of
+from ...._user_code.sites import Site
+from ...state.courses import Course
+from ...watch.enclosing_loops import Turn, enclosing_loops, goes_on
 from ...watch.events import Sample, Schedule, Step
-from ...watch.source_flow import function_around
 from ..base import Rule
 
-_PERIODS = {"CosineAnnealingLR": "T_max", "LinearLR": "total_iters", "PolynomialLR": "total_iters"}
+_PERIODS = {
+    "CosineAnnealingLR": "T_max", "CosineAnnealingWarmRestarts": "T_0", "LinearLR": "total_iters",
+    "PolynomialLR": "total_iters",
+}  # fmt: skip
 _LENGTHS = {**_PERIODS, "OneCycleLR": "total_steps"}
 
 
@@ -102,13 +103,14 @@ for epoch in range(4):
             return
         self.sites[key] = event.site
         self.turns[key] = self.turns.get(key, 0) + 1
-        period = getattr(event.scheduler, _PERIODS.get(kind, ""), None)
-        if isinstance(period, int) and period > 1:
+        course = self.doctor.courses.of(event.scheduler)
+        period = None if course is None else _period_of(kind, course.settings)
+        if period is not None and not event.with_epoch:
             self._count(event, period)
 
     def _count(self, event: Schedule, period: int) -> None:
         """Stepped twice while the loop that has as many turns as the period stands still."""
-        turn = _turn_of(event.site, period)
+        turn = _turn_of(enclosing_loops(), period)
         known = self.epochs.get(id(event.scheduler))
         self.epochs[id(event.scheduler)] = weakref.ref(event.scheduler), turn
         if turn is None or known is None or known[0]() is not event.scheduler or known[1] != turn:
@@ -135,6 +137,11 @@ for epoch in range(4):
             length.look(self.doctor.steps)
 
     def at_end(self) -> None:
+        if len(self.rates) == 1 and not self.doctor.is_cut_short:
+            for course in self.doctor.courses.all:
+                self._never_warm(course)
+        for course in self.doctor.courses.all:
+            self._stairs_of_epochs(course)
         for key, length in self.lengths.items():
             self._too_seldom(key, length)
         for key, factors in self.factors.items():
@@ -173,6 +180,55 @@ for epoch in range(4):
             fix="scheduler.step()  # after every optimizer.step(), not once per epoch",
         )  # fmt: skip
 
+    def _never_warm(self, course: Course) -> None:
+        """A warm-up that is as long as so many optimizer steps, and is stepped once for several of them."""
+        rates, steps = [rate for _, rate in course.rates], self.doctor.steps - course.made
+        rises = all(b > a for a, b in pairwise(rates))
+        if course.turns < 5 or 2 * course.turns > steps or not rises or not course.start:
+            return
+        reached = rates[-1] / course.start
+        needed = _warm_up_of(course) or (course.turns + 1) / max(reached, 1e-9)
+        if reached >= 0.5 or not 3 * course.turns < needed <= steps:
+            return
+        self.report(
+            f"The warm-up takes {needed:.0f} turns and has had {course.turns} in {steps} steps: the rate has come "
+            f"to {rates[-1]:.2g}, of {course.start:g}. It counts batches, and is stepped once per epoch.",
+            course.stepped_at or course.site, fix_site=course.site, key=(self.code, course.site, "warm"),
+            figures={"turns": course.turns, "warm-up": round(needed), "steps": steps},
+            fix="scheduler.step()  # after every optimizer.step(), not once per epoch",
+        )  # fmt: skip
+
+    def _stairs_of_epochs(self, course: Course) -> None:
+        """All stairs are passed in the first turn of a loop that has as many turns as they count, or more."""
+        outer = [loops[1:] for loops in course.falls]
+        if course.kind == "MultiStepLR":
+            stairs = course.settings.get("milestones") or []
+            least, last = len(stairs), max(stairs, default=0)
+            if course.turns < 10 * last:
+                return
+        else:
+            last, least = course.settings.get("step_size", 0), 3
+        shrinks = course.settings.get("gamma", 1.0) <= 0.5
+        if not shrinks or not least or len(outer) < least or not all(outer):
+            return
+        for loop in outer[0]:
+            is_long = loop.turns is not None and loop.turns >= max(last, 2)
+            if (
+                is_long
+                and goes_on(loop, course.looks)
+                and all(loop in loops for loops in outer[:least])
+            ):
+                self._say_stairs(course, loop.turns or 0, least)
+                return
+
+    def _say_stairs(self, course: Course, turns: int, falls: int) -> None:
+        self.report(
+            f"The rate has fallen {falls} times within one of {turns} turns of the loop: the schedule counts "
+            "epochs, and is stepped after every batch.",
+            course.stepped_at or course.site, fix_site=course.site, key=(self.code, course.site, "stairs"),
+            figures={"falls": falls, "epochs": turns},
+        )  # fmt: skip
+
     def _rate_for_a_factor(self, key: int, factors: list[tuple[float, float]]) -> None:
         """LambdaLR multiplies by what its function gives: one that gives the rate itself makes it its square."""
         if not factors or factors[0][0] >= 0.1:
@@ -206,6 +262,14 @@ for epoch in range(4):
         )  # fmt: skip
 
 
+def _warm_up_of(course: Course) -> int | None:
+    """The turns of a warm-up, where it says so."""
+    parts, starts = course.settings.get("parts"), course.settings.get("_milestones")
+    if parts and starts:
+        return int(starts[0])
+    return course.settings.get("total_iters") if course.kind == "LinearLR" else None
+
+
 class _Length:
     """A schedule of a known length, and how far it has come; the scheduler may be gone at the end."""
 
@@ -221,30 +285,18 @@ class _Length:
         return round(self.turns * steps / self.steps) if self.steps else 0
 
 
-def _turn_of(site: Site | None, count: int) -> Any:
-    """At which turn the outermost loop around a line is, if it has so many and holds another loop."""
-    frames = user_frames()
-    if site is None or not frames:
-        return None
-    frame = frames[0]
-    function = function_around(site_at(frame))
-    loops = [
-        n
-        for n in (ast.walk(function) if function is not None else ())
-        if isinstance(n, ast.For) and n.lineno <= site.line <= (n.end_lineno or n.lineno)
-    ]
-    if len(loops) < 2 or not isinstance(loops[0].target, ast.Name):
-        return None
-    if not _has_turns(loops[0].iter, frame, count):
-        return None
-    return frame.f_locals.get(loops[0].target.id)
+def _period_of(kind: str, settings: dict[str, Any]) -> int | None:
+    """How many turns a schedule is made for: of a sequence, all that come before its last part as well."""
+    parts, starts = settings.get("parts"), settings.get("_milestones")
+    if kind == "SequentialLR" and parts and starts:
+        last = _period_of(*parts[-1])
+        return None if last is None else last + starts[-1]
+    period = settings.get(_PERIODS.get(kind, ""))
+    return period if isinstance(period, int) and period > 1 else None
 
 
-def _has_turns(given: ast.expr, frame: FrameType, count: int) -> bool:
-    """Whether this is `range(count)`, with a number or a name."""
-    is_range = isinstance(given, ast.Call) and isinstance(given.func, ast.Name)
-    if not is_range or given.func.id != "range" or not given.args:  # type: ignore[attr-defined]
-        return False
-    last = given.args[-1] if len(given.args) < 3 else given.args[1]  # type: ignore[attr-defined]
-    turns = last.value if isinstance(last, ast.Constant) else value_of(last, frame)
-    return type(turns) is int and turns == count
+def _turn_of(loops: list[Turn], count: int) -> Turn | None:
+    """At which turn an outer loop is that has so many; not where the scheduler is stepped in such a loop itself."""
+    if not loops or loops[0].turns == count:
+        return None
+    return next((loop for loop in loops[1:] if loop.turns == count), None)
