@@ -51,7 +51,7 @@ class Call:
 
     @property
     def defined_at(self) -> str:
-        """Where the backward of a custom Function is written, unless that is its site; not in full, for others see it."""
+        """Where the backward of a custom Function is written, unless that is its site; not in full: others read it."""
         site = backward_of(getattr(self.function, "__self__", None))
         if site is None or site == self.site:
             return ""
