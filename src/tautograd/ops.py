@@ -109,8 +109,10 @@ def _aten(name: str) -> Any:
 
 def _require_self(name: str, args: Any, kwargs: Any) -> None:
     """Operators that are written as methods here: what they are called on must be a tensor."""
-    given = args[0] if args else kwargs.get("self")
-    if (args or "self" in kwargs) and not isinstance(given, Tensor):
+    if not args and "self" not in kwargs:
+        return  # which is another error
+    given = args[0] if args else kwargs["self"]
+    if not isinstance(given, Tensor):
         raise RuntimeError(
             f"aten::{name}() Expected a value of type 'Tensor' for argument 'self' but instead found "
             f"type '{type(given).__name__}'."
