@@ -119,7 +119,7 @@ def _require_self(name: str, args: Any, kwargs: Any) -> None:
         )
 
 
-def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     if isinstance(step, int) and step <= 0:
         raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
