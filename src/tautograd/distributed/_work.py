@@ -42,7 +42,7 @@ class Work:
         peer: int | None,
         request: Request,
         result: list[Any],
-        finish: Callable[[Work], None] | None,
+        finish: Callable[[Work], Exception | None] | None,
         timeout: float,
     ) -> None:
         self._group, self._request, self._finish = group, request, finish
@@ -71,7 +71,7 @@ class Work:
                 if not self._request.test():
                     return False
                 if self._finish is not None:
-                    self._finish(self)
+                    self._error = self._finish(self)
             except Exception as error:
                 self._error = self._group.explained(self, error)
             self._settle()

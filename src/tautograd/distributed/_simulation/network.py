@@ -95,7 +95,7 @@ class Network:
 def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
     """Algorithms for a collective: rounds, shares of the bytes that go through a link, whether it is a tree."""
     rounds, others = math.ceil(math.log2(n)), (n - 1) / n
-    if kind == "all_reduce":
+    if kind.startswith("all_reduce"):
         return [
             (2 * (n - 1), 2 * others, False),
             (2 * rounds, 2 * others, True),
