@@ -71,7 +71,9 @@ def main(arguments):
     for seed in range(first, first + seeds):
         different, count = differences(size, "random_collectives", seed, calls)
         failed += len(different)
-        print(f"{size} ranks, seed {seed}: {count} outcomes, {len(different)} different", flush=True)
+        print(
+            f"{size} ranks, seed {seed}: {count} outcomes, {len(different)} different", flush=True
+        )
         for name, (ours, theirs) in different.items():
             print(f"  {name}\n    gloo {str(theirs)[:300]}\n    ours {str(ours)[:300]}")
     return failed > 0

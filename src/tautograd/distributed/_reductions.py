@@ -64,10 +64,11 @@ def all_reduce(
         _averaged(array, op, found.size())
         buffer.put_back()
 
+    divided = copying_into([tensor], finish) if op.op is RedOpType.AVG else finish
     return found.start(
         f"all_reduce({op.op.name}, {described(tensor)})",
         lambda: transport_of(found, tensor).all_reduce(array, op),
-        result=[tensor], finish=finish, async_op=async_op,
+        result=[tensor], finish=divided, async_op=async_op,
     )  # fmt: skip
 
 
