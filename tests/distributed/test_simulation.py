@@ -77,6 +77,14 @@ def test_all_wait_for_the_slowest():
     assert 1 + 0.05 * 3.2 < times[-1] < 1 + 0.05 * 4.3
 
 
+def test_the_slowest_of_chips_that_differ_sets_the_pace():
+    """The largest of two normal deviates is 1/sqrt(pi) on average, of 100 about 2.51 (tables of order statistics)."""
+    work, network = step(1.0, [(8, 1.0)]), Network(bandwidth=1e3, latency=0)
+    for ranks, largest in ((1, 0.0), (2, 0.5642), (10, 1.5388), (100, 2.5076)):
+        found = predict(work, network, ranks, Stragglers(spread=0.02)).seconds
+        assert found == pytest.approx(1 + 0.02 * largest, abs=1e-3)
+
+
 def test_strong_scaling_shares_the_work():
     work = step(1.0, [(8, 1.0)])
     at = predict(work, Network(bandwidth=1e3, latency=0), 8, strong=True)
