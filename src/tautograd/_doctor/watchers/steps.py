@@ -19,6 +19,8 @@ def make_step_hooks(observer: Observer) -> tuple[Any, Any]:
 
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         if pulse.awake:
+            if doctor.is_busy:
+                return
             with doctor.quietly():
                 _tell_step(observer, optimizer, args, kwargs)
         else:
@@ -28,6 +30,8 @@ def make_step_hooks(observer: Observer) -> tuple[Any, Any]:
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         if pulse.awake:
+            if doctor.is_busy:
+                return
             with doctor.quietly():
                 doctor.after_step(optimizer)
         else:
