@@ -11,7 +11,7 @@ import pytest
 
 from tautograd._cli.main import main
 from tautograd.distributed._simulation.failures import Failures, best_interval, lost, useful
-from tautograd.distributed._simulation.measure import fitted
+from tautograd.distributed._simulation.measure import _beyond, fitted
 from tautograd.distributed._simulation.network import PRESETS, Network, network_of
 from tautograd.distributed._simulation.replay import Stragglers, predict
 from tautograd.distributed._simulation.steps import (
@@ -183,6 +183,20 @@ def test_a_line_through_times():
     sizes = [2**i for i in range(8, 25, 2)]
     latency, bandwidth = fitted(sizes, [3e-5 + s / 2e9 for s in sizes])
     assert (latency, bandwidth) == (pytest.approx(3e-5), pytest.approx(2e9))
+
+
+def test_what_crowding_costs_each_time_and_in_proportion():
+    least = [1e-4, 1e-3, 1e-2]
+    found = _beyond(least, [3e-4 + 1.2 * seconds for seconds in least])
+    assert found == (pytest.approx(3e-4), pytest.approx(1.2))
+    assert _beyond(least, [0.9 * seconds for seconds in least]) == (0.0, 1.0)
+    plain = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0)
+    crowded = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, looking=400, returning=100)
+    work = step(1.0, [(8, 0.5), (8, 0.5)])
+    for ranks, share in ((2, 0), (4, 1 / 3), (8, 1)):
+        more = predict(work, crowded, ranks).seconds - predict(work, plain, ranks).seconds
+        # Two exchanges and two waits of every rank, all on two cores.
+        assert more == pytest.approx(share * 2 * (400e-6 + 100e-6) * ranks / 2)
 
 
 @pytest.mark.parametrize(
