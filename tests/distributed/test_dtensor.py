@@ -15,3 +15,8 @@ def test_same_as_pytorch(size):
     for rank in range(size):
         for name, value in expected[rank].items():
             differences(found[rank][name], value, 2e-5, f"rank {rank}, {name}")
+
+
+def test_elementwise_functions_ask_other_ranks_for_nothing():
+    found = on_ranks("tautograd", 2, "quiet_dtensors")
+    assert found == [([0, 0], True, (2, 3))] * 2

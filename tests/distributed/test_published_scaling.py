@@ -3,7 +3,8 @@
 `published_scaling.json` has each table with its address: machines, links, batch, images per second of one GPU, and
 what was measured. Models are spelled out here, layer by layer, since where the parameters lie decides what backward
 hides. No number is fitted. What a page does not state is the same for all: links at four fifths of their rate (as in
-the simulator's own presets), a third of a step forward, ranks all alike, float32 gradients.
+the simulator's own presets), a third of a step forward, float32 gradients, and GPUs that differ as those of five
+clusters do on average (`paces`: from one end of a box plot's whiskers to the other).
 
 python -m tests.distributed.test_published_scaling
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import statistics
 from pathlib import Path
 
@@ -19,13 +21,15 @@ import pytest
 
 from tautograd.distributed._simulation.failures import Failures, lost
 from tautograd.distributed._simulation.network import Network
-from tautograd.distributed._simulation.replay import predict
+from tautograd.distributed._simulation.replay import Stragglers, predict
 from tautograd.distributed._simulation.steps import Exchange, Linear, Step
 
 HERE = Path(__file__).parent
 PUBLISHED = json.loads((HERE / "published_scaling.json").read_text())
 DOCUMENT = HERE.parents[1] / "docs" / "distributed.md"
 RATE, FORWARD, BYTES = 0.8, 1 / 3, 4
+# Whiskers end 1.5 times the box beyond it; a normal deviate's box goes from -0.6745 to 0.6745.
+SPREAD = PUBLISHED["paces"]["variation"] / (2 * 4 * 0.6745)
 
 
 def convolution(inputs, outputs, kernel, size, groups=1):
@@ -133,13 +137,12 @@ def network_of(table, rate):
     return Network(*link(table["between"]), table["machine"], *link(table["inside"]))
 
 
-def simulated(table, rate=RATE):
+def simulated(table, rate=RATE, spread=SPREAD):
     """Efficiencies for the published numbers of ranks."""
-    step, network = step_of(table), network_of(table, rate)
-    base = predict(step, network, table.get("relative_to", 1)).efficiency
+    step, network, ranks = step_of(table), network_of(table, rate), Stragglers(spread=spread)
+    base = predict(step, network, table.get("relative_to", 1), ranks).efficiency
     return {
-        int(ranks): predict(step, network, int(ranks)).efficiency / base
-        for ranks in table["published"]
+        int(n): predict(step, network, int(n), ranks).efficiency / base for n in table["published"]
     }
 
 
@@ -156,23 +159,30 @@ def rows():
         yield "| " + " | ".join(cells) + " |"
 
 
-def differences(rate=RATE):
+def differences(rate=RATE, spread=SPREAD):
     """Simulated minus published, in points."""
     return [
         100 * (ours - theirs)
         for table in PUBLISHED["tables"]
         for ours, theirs in zip(
-            simulated(table, rate).values(), table["published"].values(), strict=True
+            simulated(table, rate, spread).values(), table["published"].values(), strict=True
         )
     ]
 
 
+def within(found):
+    return sum(abs(d) <= 5 for d in found)
+
+
 def summary():
     found = differences()
-    within = sum(abs(d) <= 5 for d in found)
+    # Drawn once, with this seed: a count that no choice of the model was made by.
+    counted = random.Random(20).sample(found, len(found) // 2)
     return (
-        f"{within} of {len(found)} figures are within 5 points, the median is {statistics.median(found):.0f} points "
-        f"above what was measured, the worst {max(found):.0f} above and {-min(found):.0f} below"
+        f"{within(found)} of {len(found)} figures are within 5 points, the median is {statistics.median(found):.0f} "
+        f"points above what was measured, the worst {max(found):.0f} above and {-min(found):.0f} below; of "
+        f"{len(counted)} that were drawn at random to be counted only, {within(counted)} are, and the median is "
+        f"{statistics.median(counted):.0f} above"
     )
 
 
@@ -187,7 +197,14 @@ def test_the_document_tells_all():
 def test_it_is_what_the_network_allows():
     """What is left out (input, stragglers, copies, kernels that are slower while links are busy) makes clusters slower:
     with links at their full rate nothing that was measured is above the model by more than its inputs are rounded."""
-    assert min(differences(rate=1.0)) >= -3
+    assert min(differences(rate=1.0, spread=0.0)) >= -3
+
+
+def test_gpus_that_differ_explain_most_of_what_is_missing():
+    """Nothing but the paces that others have measured: more figures come close, and the median does."""
+    alike, apart = differences(spread=0.0), differences()
+    assert within(apart) > within(alike)
+    assert abs(statistics.median(apart)) < abs(statistics.median(alike))
 
 
 def test_published_times_between_failures():

@@ -11,7 +11,7 @@ import pytest
 
 from tautograd._cli.main import main
 from tautograd.distributed._simulation.failures import Failures, best_interval, lost, useful
-from tautograd.distributed._simulation.measure import fitted
+from tautograd.distributed._simulation.measure import _beyond, fitted
 from tautograd.distributed._simulation.network import PRESETS, Network, network_of
 from tautograd.distributed._simulation.replay import Stragglers, predict
 from tautograd.distributed._simulation.steps import (
@@ -75,6 +75,14 @@ def test_all_wait_for_the_slowest():
     assert times == sorted(times)
     # The largest of n normal deviates is about sqrt(2 ln n) of them: 3.6 for 4096 (with its second term).
     assert 1 + 0.05 * 3.2 < times[-1] < 1 + 0.05 * 4.3
+
+
+def test_the_slowest_of_chips_that_differ_sets_the_pace():
+    """The largest of two normal deviates is 1/sqrt(pi) on average, of 100 about 2.51 (tables of order statistics)."""
+    work, network = step(1.0, [(8, 1.0)]), Network(bandwidth=1e3, latency=0)
+    for ranks, largest in ((1, 0.0), (2, 0.5642), (10, 1.5388), (100, 2.5076)):
+        found = predict(work, network, ranks, Stragglers(spread=0.02)).seconds
+        assert found == pytest.approx(1 + 0.02 * largest, abs=1e-3)
 
 
 def test_strong_scaling_shares_the_work():
@@ -175,6 +183,20 @@ def test_a_line_through_times():
     sizes = [2**i for i in range(8, 25, 2)]
     latency, bandwidth = fitted(sizes, [3e-5 + s / 2e9 for s in sizes])
     assert (latency, bandwidth) == (pytest.approx(3e-5), pytest.approx(2e9))
+
+
+def test_what_crowding_costs_each_time_and_in_proportion():
+    least = [1e-4, 1e-3, 1e-2]
+    found = _beyond(least, [3e-4 + 1.2 * seconds for seconds in least])
+    assert found == (pytest.approx(3e-4), pytest.approx(1.2))
+    assert _beyond(least, [0.9 * seconds for seconds in least]) == (0.0, 1.0)
+    plain = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0)
+    crowded = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, looking=400, returning=100)
+    work = step(1.0, [(8, 0.5), (8, 0.5)])
+    for ranks, share in ((2, 0), (4, 1 / 3), (8, 1)):
+        more = predict(work, crowded, ranks).seconds - predict(work, plain, ranks).seconds
+        # Two exchanges and two waits of every rank, all on two cores.
+        assert more == pytest.approx(share * 2 * (400e-6 + 100e-6) * ranks / 2)
 
 
 @pytest.mark.parametrize(

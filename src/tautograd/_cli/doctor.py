@@ -34,7 +34,7 @@ examples:
   taut doctor --diff train.py                changes that mend it, tried before they are shown
   taut doctor --deep train.py                does it learn at all? experiments aside, on copies
   taut doctor --as-torch -m package.train    'import torch' means tautograd
-  taut doctor --ranks 4 train.py             on four ranks: what one of them does differently
+  taut doctor --ranks 4 train.py             on four ranks: also what one of them does differently
   taut doctor --explain TG101                what a finding means; --list shows all
 
 Options of taut come before the script; all that follows it belongs to the script. The report goes to
@@ -92,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ranks",
         type=positive,
         metavar="N",
-        help="run the script on N ranks, and say what they do differently",
+        help="run the script on N ranks, and say what is wrong on each and what they do differently",
     )
     add("--quiet", action="store_true", help="print no report; the exit status says it")
     add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
@@ -115,7 +115,7 @@ def execute(namespace: argparse.Namespace) -> int:
     from tautograd._doctor.report.rule_pages import UnknownRule
 
     try:
-        doctor = _doctor(namespace)
+        doctor = doctor_for(namespace)
         _check_paths(namespace)
     except (ConfigError, UnknownRule, NoWriter, OSError) as reason:
         parser.error(str(reason))
@@ -159,12 +159,17 @@ def _fixing(namespace: argparse.Namespace, root: str) -> Any:
 
 
 def _explain(namespace: argparse.Namespace) -> int:
+    from tautograd._doctor.ranks.pages import PAGES, explained
     from tautograd._doctor.report.rule_pages import UnknownRule, list_text, rule_called, rule_text
     from tautograd._report.colour import wants_colour
 
     try:
         if namespace.list:
             say(list_text(colour=wants_colour()))
+            say("\nAcross ranks (taut doctor --ranks N):")
+            say("\n".join(f"{code}  {name}" for code, (name, _) in PAGES.items()))
+        elif (page := explained(namespace.explain)) is not None:
+            say(page)
         else:
             say(rule_text(rule_called(namespace.explain), colour=wants_colour()))
     except UnknownRule as reason:
@@ -172,7 +177,7 @@ def _explain(namespace: argparse.Namespace) -> int:
     return _FINE
 
 
-def _doctor(namespace: argparse.Namespace) -> Doctor:
+def doctor_for(namespace: argparse.Namespace) -> Doctor:
     """A doctor as the command line and pyproject.toml ask for; the command line comes first."""
     from tautograd._doctor.config import find_config
     from tautograd._doctor.doctor import Doctor

@@ -1,4 +1,4 @@
-"""`taut doctor --ranks N`: the script on N ranks, and what the ranks do differently."""
+"""`taut doctor --ranks N`: the script on N ranks, what is wrong on each, and what the ranks do differently."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tautograd._cli.watched import stdout_kept_for
+from tautograd._doctor.ranks.compare import ranks_text
+from tautograd._files.printable import printable
 from tautograd._files.regular import read_regular
 from tautograd._files.terminal import say, warn
-
-if TYPE_CHECKING:
-    from tautograd._doctor.report.findings import Finding
 
 _FINE, _FOUND, _FAILED = 0, 1, 3
 
@@ -39,35 +39,106 @@ def engine_of(namespace: argparse.Namespace) -> str:
     return "tautograd" if imported == {"tautograd"} else "torch"
 
 
+_NOT_HERE = (
+    "look_at", "sarif", "html", "beside", "live", "tensorboard", "wandb", "mlflow", "diff", "fix", "deep", "github",
+)  # fmt: skip
+
+
 def execute(namespace: argparse.Namespace) -> int:
-    """Run the ranks, compare their notes, tell."""
+    """Run the ranks, compare their notes, tell what was found on each and between them."""
+    from tautograd._cli.doctor import doctor_for
+    from tautograd._doctor.config import ConfigError
     from tautograd._doctor.ranks.compare import compare, read
+    from tautograd._doctor.ranks.shared import shared
+    from tautograd._doctor.report.rule_pages import UnknownRule
     from tautograd.distributed._launcher import Options, launch
 
+    for name in _NOT_HERE:
+        if getattr(namespace, name):
+            namespace.parser.error(f"--{name.replace('_', '-')} is not there with --ranks")
+    try:
+        doctor = doctor_for(namespace)
+    except (ConfigError, UnknownRule) as reason:
+        namespace.parser.error(str(reason))
     engine = engine_of(namespace)
-    with tempfile.TemporaryDirectory(prefix="taut-ranks-") as folder:
+    options = {name: getattr(namespace, name) for name in ("select", "ignore", "steps", "quiet")}
+    with tempfile.TemporaryDirectory(prefix="taut-ranks-") as name:
+        folder = Path(name)
+        (folder / "options.json").write_text(
+            json.dumps({**options, "look_at": None, "deep": False})
+        )
         module = ["-m"] if namespace.is_module else []
-        me = [sys.executable, "-m", "tautograd._cli.watched_rank", folder, engine]
-        status = launch(Options([*me, *module, *namespace.target], namespace.ranks))
-        notes = read(Path(folder), namespace.ranks)
-    findings = compare(notes)
-    steps = [sum(note["kind"] == "step" for note in own) for own in notes]
+        me = [sys.executable, "-m", "tautograd._cli.watched_rank", name, engine]
+        with stdout_kept_for(namespace.json):
+            status = launch(Options([*me, *module, *namespace.target], namespace.ranks))
+        notes = read(folder, namespace.ranks)
+        own = [_own_findings(folder / f"rank{rank}.json") for rank in range(namespace.ranks)]
+    between = [
+        {**finding.to_dict(), "ranks": None}
+        for finding in compare(notes)
+        if doctor.wanted(finding.code) and not doctor.is_ignored(finding)
+    ]
+    report = {
+        "ranks": namespace.ranks,
+        "steps": [sum(note["kind"] == "step" for note in notes_of) for notes_of in notes],
+        "status": status,
+        "findings": [*between, *shared([one["findings"] if one else [] for one in own])],
+        # A rank that was killed says nothing of the rules that watch a single one.
+        "unheard": [rank for rank, one in enumerate(own) if one is None],
+        "sharded": any(one["sharded"] for one in own if one),
+        "troubles": [trouble for one in own if one for trouble in one["troubles"]],
+    }
     if namespace.json:
-        content = {"ranks": namespace.ranks, "steps": steps, "status": status}
-        say(json.dumps({**content, "findings": [f.to_dict() for f in findings]}, indent=2))
+        say(json.dumps(report, indent=2))
     elif not namespace.quiet:
-        warn(f"\n{_text(findings, namespace.ranks, steps)}")
+        warn(f"\n{printable(_text(report), lines=True)}")
     if status:
         return status if status > 1 else _FAILED
-    return _FOUND if findings else _FINE
+    return _FOUND if report["findings"] else _FINE
 
 
-def _text(findings: list[Finding], ranks: int, steps: list[int]) -> str:
-    lines = []
+def _own_findings(path: Path) -> dict[str, Any] | None:
+    """What the rules found on one rank, if it came to say so."""
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def _text(report: dict[str, Any]) -> str:
+    ranks, findings, lines = report["ranks"], report["findings"], []
     for finding in findings:
-        lines += [f"{finding.code} {finding.name} ({finding.severity}): {finding.message}"]
-        if finding.site is not None:
-            lines += [f"    {finding.site.in_a_line}"]
-        lines += [f"    {finding.why}", ""]
+        lines += [
+            f"{finding['code']} {finding['name']} ({finding['severity']}): {_where(finding, ranks)}{finding['message']}"
+        ]
+        if (site := finding["site"]) is not None:
+            inside = f" in {site['function']}" if site["function"] not in ("", "<module>") else ""
+            lines += [f"    {site['file']}:{site['line']}{inside}: {site['text']}".rstrip(": ")]
+        lines += [f"    {finding['why']}"]
+        if finding["fix"]:
+            lines += ["    fix:", *(f"        {line}" for line in finding["fix"].splitlines())]
+        lines += [""]
     said = f"{len(findings)} finding{'s' * (len(findings) != 1)}" if findings else "nothing found"
-    return "\n".join([*lines, f"taut doctor: {said} on {ranks} ranks, {max(steps)} steps"])
+    rules = (
+        "the rules for one process were not applied, since they do not know PyTorch's sharded parameters"
+        if report["sharded"]
+        else "every rule was applied to each"
+    )
+    lines.append(
+        f"taut doctor: {said} on {ranks} ranks, {max(report['steps'])} steps; ranks were compared, and {rules}"
+    )
+    if unheard := report["unheard"]:
+        lines.append(
+            f"{ranks_text(unheard)} ended before the rules could say what they found there: only what ranks do "
+            "differently is told"
+        )
+    lines += [
+        f"The doctor itself made a mistake, which may hide findings: {trouble}"
+        for trouble in report["troubles"][:3]
+    ]
+    return "\n".join(lines)
+
+
+def _where(finding: dict[str, Any], ranks: int) -> str:
+    """Whose finding it is: that of the comparison names ranks by itself."""
+    of = finding["ranks"]
+    if of is None:
+        return ""
+    return f"on all {ranks} ranks: " if len(of) == ranks > 1 else f"on {ranks_text(of)}: "

@@ -86,6 +86,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="standard deviation of a rank's step, as a share of it",
     )
+    add(
+        "--spread",
+        type=_share,
+        default=0.0,
+        metavar="X",
+        help="standard deviation of the ranks' own paces (GPUs of one kind: about 0.015)",
+    )
     add("--slow", type=_share, default=0.0, metavar="X", help="the share of ranks that are slow")
     add(
         "--slowdown",
@@ -139,7 +146,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
     parser: argparse.ArgumentParser = namespace.parser
     _check(namespace)
-    stragglers = Stragglers(namespace.jitter, namespace.slow, namespace.slowdown)
+    stragglers = Stragglers(namespace.jitter, namespace.slow, namespace.slowdown, namespace.spread)
     failures = Failures(
         namespace.failures, namespace.checkpoint_seconds, namespace.restart_seconds,
         namespace.checkpoint_every,

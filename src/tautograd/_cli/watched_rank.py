@@ -1,21 +1,34 @@
-"""One rank of `taut doctor --ranks`: the script, with what it does noted in a file.
+"""One rank of `taut doctor --ranks`: the script, with the doctor beside it, and what it does noted in a file.
 
-python -m tautograd._cli.watched_rank FOLDER torch|tautograd (script.py | -m module) arguments …
+python -m tautograd._cli.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) arguments …
+
+The folder holds the command's options (`options.json`); what the rules found on this rank is put there.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tautograd._cli import as_torch, runner
+from tautograd._cli import as_torch
+from tautograd._cli.doctor import doctor_for
+from tautograd._cli.watched import run_watched
+from tautograd._files.atomic import replacing
+from tautograd._stand_ins.slots import replace
+
+if TYPE_CHECKING:
+    from tautograd._doctor.doctor import Doctor
 
 
 def main(arguments: list[str]) -> None:
     """Run the script with a note-taker beside it."""
     folder, engine, *target = arguments
+    options = json.loads((Path(folder) / "options.json").read_text())
     if engine == "as-torch":
         as_torch.install(for_child_processes=True)
         engine = "torch"
@@ -34,9 +47,33 @@ def main(arguments: list[str]) -> None:
     ):
         importlib.import_module(f"{engine}.{part}")
     rank = os.environ.get("RANK", "0")
-    Notes(module, Path(folder) / f"rank{rank}.jsonl").start()
-    run = runner.run_module if is_module else runner.run_script
-    run(target[0], target[1:])
+    doctor = doctor_for(argparse.Namespace(**options, target=target, is_module=is_module))
+    notes = Notes(module, Path(folder) / f"rank{rank}.jsonl")
+    notes.start()
+    joining = importlib.import_module(f"{engine}.distributed.algorithms.join")
+    replace(joining.Join, "__exit__", lambda below: _shadowing(doctor, below))
+    ending = run_watched(doctor, target, is_module=is_module)
+    # PyTorch exchanges the parameters of such modules, and frees their memory, within a step: no rule knows that.
+    foreign = notes.has_shards and not hasattr(module, "doctor")
+    content = {
+        "findings": [] if foreign else [finding.to_dict() for finding in doctor.findings],
+        "troubles": [] if foreign else [repr(trouble) for trouble in doctor.troubles],
+        "sharded": foreign,
+    }
+    with replacing(Path(folder) / f"rank{rank}.json") as file:
+        file.write(json.dumps(content).encode())
+    ending.pass_on()
+
+
+def _shadowing(doctor: Doctor, below: Any) -> Any:
+    """A rank that is through with its batches only takes part in what the others do: those steps are not its own."""
+
+    def leave(join: Any, *error: Any) -> Any:
+        doctor.wake()  # steps that are told apart are heard one by one
+        with doctor.quietly().unwatched():
+            return below(join, *error)
+
+    return leave
 
 
 if __name__ == "__main__":

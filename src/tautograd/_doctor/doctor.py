@@ -67,14 +67,15 @@ class Doctor(Hearing, Reporting):
         self.numbers = Numbers(self)
         self.flow = Flow(self)
         self.risks = Risks(self)
-        self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
+        self.rules = [rule(self) for rule in RULES if self.wanted(rule.code)]
         self.hearing = {
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
             for name in vars(Rule)
             if name.startswith(("before_", "after_", "on_"))
         }
 
-    def _wanted(self, code: str) -> bool:
+    def wanted(self, code: str) -> bool:
+        """Whether findings of this code are asked for."""
         if self.select and not code.startswith(self.select):
             return False
         return not (self.ignore and code.startswith(self.ignore))
@@ -117,7 +118,8 @@ class Doctor(Hearing, Reporting):
         self._observers = []
         self.lines.stop("risks")
         for rule in self.rules:
-            rule.at_end()
+            with self.quietly():
+                rule.at_end()
         self.findings[:] = fold(self.findings)
 
     def __enter__(self) -> Doctor:

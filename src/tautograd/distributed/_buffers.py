@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,9 +10,12 @@ import numpy as np
 
 from .._arrays.formats import strided
 from .._autograd.effects import value_asked
+from .._autograd.modes import modes
+from .._autograd.refusals import LEAF
 from .._tensor.tensor import Tensor
 from ._groups import member, warn_not_member
 from ._process_group import ProcessGroup
+from ._work import Work
 
 
 class Buffer:
@@ -74,9 +77,37 @@ def same_dtype(*tensors: Any) -> None:
             )
 
 
-def described(tensor: Any) -> str:
+def check_same_type(name: str, expected: Any, got: Any) -> None:
+    """Refuse tensors of different dtypes in PyTorch's words for those that lie in one."""
+    if expected.dtype != got.dtype:
+        raise RuntimeError(
+            f"ProcessGroupGloo::{name}: invalid tensor type at index 0 (expected {expected.dtype}, "
+            f"got {got.dtype})"
+        )
+
+
+def copying_into(
+    tensors: Sequence[Any], finish: Callable[[Work], None]
+) -> Callable[[Work], Exception | None]:
+    """The end of an exchange whose results are copied into tensors; a leaf that is being recorded refuses that.
+
+    The other ranks know nothing of it, so the exchange takes place all the same.
+    """
+    leaf = modes.now.grad and any(tensor.requires_grad and tensor.is_leaf for tensor in tensors)
+
+    def end(work: Work) -> Exception | None:
+        if leaf:
+            return RuntimeError(LEAF)
+        finish(work)
+        return None
+
+    return end
+
+
+def described(*tensors: Any) -> str:
     """What has to be the same on every rank."""
-    return f"{str(tensor.dtype).removeprefix('torch.')}[{tensor.numel()}]"
+    count = sum(tensor.numel() for tensor in tensors)
+    return f"{str(tensors[0].dtype).removeprefix('torch.')}[{count}]"
 
 
 def transport_of(group: ProcessGroup, tensor: Any) -> Any:
@@ -115,6 +146,14 @@ def _cupy() -> Any:
 def shares(array: Any, count: int) -> list[Any]:
     each = array.size // count
     return [array[i * each : (i + 1) * each] for i in range(count)]
+
+
+def parts_of(array: Any, tensors: Sequence[Any]) -> Iterator[Any]:
+    """A flat array's elements, for each tensor as many as it has."""
+    at = 0
+    for tensor in tensors:
+        yield array[at : at + tensor.numel()]
+        at += tensor.numel()
 
 
 def check_alike(name: str, what: str, tensors: Sequence[Any], like: Any, size: int) -> None:

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from ..futures import Future
 from ._buffers import (
     Buffer,
     check_alike,
+    check_same_type,
     check_tensor,
     check_tensors,
     check_whole,
+    copying_into,
     described,
     group_of,
     joined,
+    parts_of,
     room_for,
     same_dtype,
     shares,
@@ -69,7 +73,7 @@ def all_gather(
     return found.start(
         f"all_gather({described(tensor)})",
         lambda: transport_of(found, tensor).all_gather(room, given.array),
-        result=list(tensor_list), finish=finish, async_op=async_op,
+        result=list(tensor_list), finish=copying_into(tensor_list, finish), async_op=async_op,
     )  # fmt: skip
 
 
@@ -80,30 +84,67 @@ def all_gather_into_tensor(
     """Give every rank the tensors of all, one after the other in one tensor."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
-    same_dtype(output_tensor, input_tensor)
     if (found := group_of(group, "all_gather_into_tensor")) is None:
         return None
+    check_same_type("allgather", input_tensor, output_tensor)
     check_whole("allgather", output_tensor, input_tensor, found.size())
     given, out = Buffer(input_tensor, found), Buffer(output_tensor, found)
     return found.start(
         f"all_gather_into_tensor({described(input_tensor)})",
         lambda: transport_of(found, input_tensor).all_gather(out.array, given.array),
-        result=[output_tensor], finish=lambda work: out.put_back(), async_op=async_op,
+        result=[output_tensor], finish=copying_into([output_tensor], lambda work: out.put_back()), async_op=async_op,
     )  # fmt: skip
 
 
 def all_gather_coalesced(
     output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
-) -> Any:
-    """`all_gather` of several tensors; one list of tensors for each rank."""
-    check_tensors(input_tensor_list, "tensor_list")
+) -> Future | None:
+    """`all_gather` of several tensors in one exchange; one list of tensors for each rank."""
+    check_tensors(input_tensor_list, "input_tensor_list")
+    same_dtype(*input_tensor_list)
     if not isinstance(output_tensor_lists, list):
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")
-    works = []
-    for i, tensor in enumerate(input_tensor_list):
-        into = [row[i] for row in output_tensor_lists]
-        works.append(all_gather(into, tensor, group, async_op))
-    return works[-1] if async_op and works else None
+    for row in output_tensor_lists:
+        check_tensors(row, "output_tensor_lists")
+        same_dtype(*row)
+    work = _all_gather_joined(output_tensor_lists, input_tensor_list, group, async_op)
+    return None if work is None else work.get_future()
+
+
+@between_stretches(writes="outputs")
+def _all_gather_joined(outputs: Any, tensors: Any, group: Any, async_op: bool) -> Work | None:
+    if (found := group_of(group, "all_gather_coalesced")) is None:
+        return None
+    name = "ProcessGroupGloo::allgather_coalesced"
+    if not tensors:
+        raise RuntimeError(f"{name}: requires non-empty input tensor list")
+    if len(outputs) != found.size():
+        raise RuntimeError(f"{name}: output lists should be equal to world size")
+    for row in outputs:
+        if len(row) != len(tensors):
+            raise RuntimeError(
+                f"{name}: invalid output size: (expected length {len(tensors)}, got {len(row)})"
+            )
+        for i, (into, tensor) in enumerate(zip(row, tensors, strict=True)):
+            if into.shape != tensor.shape or into.dtype != tensor.dtype:
+                raise RuntimeError(
+                    f"{name}: invalid size of output tensor at index {i} (expected length "
+                    f"{tensor.numel()}, got {into.numel()})"
+                )
+    results = [into for row in outputs for into in row]
+    given = joined([Buffer(tensor, found).array for tensor in tensors])
+    room = room_for(given, given.size * found.size())
+
+    def finish(work: Work) -> None:
+        for row, whole in zip(outputs, shares(room, found.size()), strict=True):
+            for into, part in zip(row, parts_of(whole, row), strict=True):
+                Buffer(into, found).put_back(part)
+
+    return found.start(
+        f"all_gather_coalesced({described(*tensors)})",
+        lambda: transport_of(found, tensors[0]).all_gather(room, given),
+        result=results, finish=copying_into(results, finish), async_op=async_op,
+    )  # fmt: skip
 
 
 @between_stretches(writes="gather_list")
@@ -136,7 +177,7 @@ def gather(
     return found.start(
         f"gather({described(tensor)}, dst={found.ranks[root]})",
         lambda: transport_of(found, tensor).gather(room, given.array, root),
-        result=list(gather_list), finish=finish, async_op=async_op,
+        result=list(gather_list), finish=copying_into(gather_list, finish), async_op=async_op,
     )  # fmt: skip
 
 
@@ -208,6 +249,11 @@ def all_to_all_single(
         return None
     sent = _row_counts("input", input, input_split_sizes, found.size())
     taken = _row_counts("output", output, output_split_sizes, found.size())
+    if not input_split_sizes and not output_split_sizes and input.numel() != output.numel():
+        raise RuntimeError(
+            f"ProcessGroupGloo::all_to_all_single: input has {input.numel()} elements and output "
+            f"{output.numel()}: without split sizes they have to be as large as each other"
+        )
     given, out = Buffer(input, found), Buffer(output, found)
     return found.start(
         f"all_to_all_single({input.dtype})",
@@ -262,7 +308,7 @@ def all_to_all(
     return found.start(
         f"all_to_all({input_tensor_list[0].dtype})",
         lambda: transport_of(found, input_tensor_list[0]).all_to_all(room, taken, given, sent),
-        result=list(output_tensor_list), finish=finish, async_op=async_op,
+        result=list(output_tensor_list), finish=copying_into(output_tensor_list, finish), async_op=async_op,
     )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ class ProcessGroup:
         begin: Callable[[], Request],
         *,
         result: Sequence[Any] = (),
-        finish: Callable[[Work], None] | None = None,
+        finish: Callable[[Work], Exception | None] | None = None,
         timeout: timedelta | None = None,
         async_op: bool = False,
         peer: int | None = None,

@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
+from ..futures import Future
 from ._buffers import (
     Buffer,
     arithmetic_on,
     check_alike,
+    check_same_type,
     check_tensor,
     check_tensors,
     check_whole,
+    copying_into,
     described,
     group_of,
     joined,
+    parts_of,
     same_dtype,
     transport_of,
 )
@@ -60,10 +64,11 @@ def all_reduce(
         _averaged(array, op, found.size())
         buffer.put_back()
 
+    divided = copying_into([tensor], finish) if op.op is RedOpType.AVG else finish
     return found.start(
         f"all_reduce({op.op.name}, {described(tensor)})",
         lambda: transport_of(found, tensor).all_reduce(array, op),
-        result=[tensor], finish=finish, async_op=async_op,
+        result=[tensor], finish=divided, async_op=async_op,
     )  # fmt: skip
 
 
@@ -108,12 +113,38 @@ def _apart(buffer: Buffer, op: ReduceOp) -> Buffer:
 
 def all_reduce_coalesced(
     tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
-) -> Any:
-    """`all_reduce` of several tensors."""
+) -> Future | None:
+    """`all_reduce` of several tensors in one exchange; a future of it if `async_op`."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
-    check_tensors(tensors, "tensors")
-    works = [all_reduce(tensor, op, group, async_op) for tensor in tensors]
-    return works[-1] if async_op and works else None
+    check_tensors(tensors, "tensor")
+    same_dtype(*tensors)
+    work = _all_reduce_joined(tensors, op, group, async_op)
+    return None if work is None else work.get_future()
+
+
+@between_stretches(writes="tensors")
+def _all_reduce_joined(tensors: Any, op: Any, group: Any, async_op: bool) -> Work | None:
+    if (found := group_of(group, "all_reduce_coalesced")) is None:
+        return None
+    if not tensors:
+        raise RuntimeError("ProcessGroupGloo::allreduce_coalesced: requires non-empty tensor list")
+    op = as_reduce_op(op)
+    check_reduction("all_reduce", op, tensors[0]._data.dtype, ValueError)
+    buffers = [Buffer(tensor, found) for tensor in tensors]
+    array = joined([buffer.array for buffer in buffers])
+    if op.op is RedOpType.PREMUL_SUM:
+        array = array * factor_of(op, array.dtype)
+
+    def finish(work: Work) -> None:
+        _averaged(array, op, found.size())
+        for buffer, part in zip(buffers, parts_of(array, tensors), strict=True):
+            buffer.put_back(part)
+
+    return found.start(
+        f"all_reduce_coalesced({op.op.name}, {described(*tensors)})",
+        lambda: transport_of(found, tensors[0]).all_reduce(array, op),
+        result=list(tensors), finish=copying_into(tensors, finish), async_op=async_op,
+    )  # fmt: skip
 
 
 def _reduced_share(
@@ -132,7 +163,7 @@ def _reduced_share(
     return found.start(
         f"{name}({op.op.name}, {described(output)})",
         lambda: transport_of(found, output).reduce_scatter(out.array, given, op),
-        result=[output], finish=finish, async_op=async_op,
+        result=[output], finish=copying_into([output], finish), async_op=async_op,
     )  # fmt: skip
 
 
@@ -146,6 +177,8 @@ def reduce_scatter(
     same_dtype(output, *input_list)
     if (found := group_of(group, "reduce_scatter")) is None:
         return None
+    if len(input_list) != found.size():
+        raise RuntimeError("invalid input tensor list size, must be world size")
     check_alike("reduce_scatter", "input", input_list, output, found.size())
     given = joined([Buffer(one, found).array for one in input_list])
     return _reduced_share("reduce_scatter", output, given, as_reduce_op(op), found, async_op)
@@ -158,9 +191,9 @@ def reduce_scatter_tensor(
     """Reduce a tensor over all ranks; each has its share of the result."""
     check_tensor(output, "output")
     check_tensor(input, "input")
-    same_dtype(output, input)
     if (found := group_of(group, "reduce_scatter_tensor")) is None:
         return None
+    check_same_type("reduce_scatter", input, output)
     check_whole("reduce_scatter", input, output, found.size())
     given = Buffer(input, found).array
     return _reduced_share("reduce_scatter_tensor", output, given, as_reduce_op(op), found, async_op)

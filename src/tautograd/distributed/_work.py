@@ -42,7 +42,7 @@ class Work:
         peer: int | None,
         request: Request,
         result: list[Any],
-        finish: Callable[[Work], None] | None,
+        finish: Callable[[Work], Exception | None] | None,
         timeout: float,
     ) -> None:
         self._group, self._request, self._finish = group, request, finish
@@ -56,6 +56,7 @@ class Work:
         self._done = False
         self._error: BaseException | None = None
         self._future: Future | None = None
+        self._is_awaited = False  # who waits moves it on
         self._noted: Any = None  # where a program that is being recorded has started it
 
     def _poll(self) -> bool:
@@ -71,7 +72,7 @@ class Work:
                 if not self._request.test():
                     return False
                 if self._finish is not None:
-                    self._finish(self)
+                    self._error = self._finish(self)
             except Exception as error:
                 self._error = self._group.explained(self, error)
             self._settle()
@@ -155,6 +156,7 @@ class Work:
         began = now = time.monotonic()
         look = now + _LOOK_EVERY
         self._group.waits(self.label)
+        self._is_awaited = True
         try:
             while not self._poll():
                 now = time.monotonic()
@@ -171,6 +173,7 @@ class Work:
                 if error is not None:
                     self._fail(error)
         finally:
+            self._is_awaited = False
             # A rank that gave up a moment before another says so, and not that it computes.
             self._group.waits("" if self._error is None else f"{GAVE_UP}{self.label}")
 
@@ -208,11 +211,16 @@ class _Progress:
                 if not works:
                     self._wake.clear()
                     continue
-            done = {id(work) for work in works if work._poll()}
+            done = _moved_on(works)
             if done:
                 with self._lock:
                     self._works = [work for work in self._works if id(work) not in done]
             time.sleep(2e-4)
+
+
+def _moved_on(works: list[Work]) -> set[int]:
+    """The works that are done, by identity. Those that somebody waits for are moved on there."""
+    return {id(work) for work in works if work._done or (not work._is_awaited and work._poll())}
 
 
 progress = _Progress()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,6 +22,14 @@ from ..._user_code.owners import Owner, owners
 from ..._user_code.stack import user_site
 
 MOST_INDICES = 100_000
+# What all ranks of a group have to call.
+COLLECTIVES = (
+    "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "gather", "scatter",
+    "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier",
+    "monitored_barrier", "all_gather_object", "gather_object", "broadcast_object_list",
+    "scatter_object_list",
+)  # fmt: skip
+_NO_SETTINGS = {"params", "param_names", "initial_lr"}  # of a group: `lr` is told by itself
 
 
 def _place() -> str | None:
@@ -34,9 +43,13 @@ class Notes:
     def __init__(self, engine: ModuleType, path: Path) -> None:
         self.engine = engine
         self._file = open(path, "w")  # noqa: SIM115  (until the process ends)
+        self.has_shards = False  # parameters that are spread over ranks
         self._models: list[Any] = []
+        self._averaged: set[int] = set()  # parameters that were there when their model was wrapped
         self._inside = 0
         self._steps = 0
+        self._stepping: list[Any] = []  # optimizers, one inside of the other
+        self._evaluated = -1  # the step at which buffers were last noted
         self._now: dict[str, Any] = {}
         self._ends: list[Callable[[], None]] = []
         self._fresh()
@@ -56,18 +69,22 @@ class Notes:
             flat = tensor.detach().cpu().contiguous().reshape(-1)
             total.update(str(flat.dtype).encode())
             if flat.numel():
-                total.update(flat.view(self.engine.uint8).numpy().tobytes())
+                # A copy: PyTorch never lets memory change its size again that NumPy has seen.
+                total.update(flat.view(self.engine.uint8).clone().numpy().tobytes())
         return total.hexdigest()
 
     def _fresh(self) -> None:
         """What is collected between two steps."""
         self._now = {
             "clips": [],
+            "limits": [],
             "bypassed": [],
             "reduced": [],
             "batch": None,
             "unsynced": [],
             "synced": False,
+            "evaluating": None,
+            "mode_line": None,
         }
         self._norms: dict[int, float] = {}
         self._backward: str | None = None
@@ -87,10 +104,14 @@ class Notes:
             (sampler, "__iter__", self._sampling),
             (loader, "__iter__", self._loading),
             (engine.Tensor, "backward", self._backwarding),
+            (engine.nn.Module, "load_state_dict", self._restoring),
         ):
             self._ends.append(replace(owner, name, make))
         functions = Functions()
+        for name in COLLECTIVES:
+            functions.add(engine.distributed, name, self._exchanging(name))
         functions.add(engine.distributed, "all_reduce", self._reducing)
+        functions.add(engine, "save", self._saving)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             functions.add(engine.nn.utils, name, self._clipping)
         functions.on()
@@ -110,6 +131,7 @@ class Notes:
             own = self._hash(module.parameters())
             below(ddp, module, *args, **kwargs)
             self._models.append(ddp)
+            self._averaged |= {id(parameter) for parameter in module.parameters()}
             module.register_forward_pre_hook(self._called)
             names = [name for name, _ in module.named_parameters()]
             self.write(
@@ -121,6 +143,9 @@ class Notes:
     def _forward(self, below: Any) -> Any:
         def forward(ddp: Any, *args: Any, **kwargs: Any) -> Any:
             self._inside += 1
+            if self.engine.is_grad_enabled():
+                self._now["evaluating"] = [n for n, m in ddp.named_modules() if not m.training]
+                self._now["mode_line"] = _place()
             if ddp.training and self.engine.is_grad_enabled():
                 # Before it: a batch for which other ranks have none may never come to its end.
                 self.write("batch", n=self._steps, line=_place())
@@ -147,6 +172,10 @@ class Notes:
     def _called(self, module: Any, *_: Any) -> None:
         if not self._inside and module.training and self.engine.is_grad_enabled():
             self._now["bypassed"].append(_place())
+        if not module.training and self._evaluated != self._steps:
+            self._evaluated = self._steps  # the first of an evaluation tells enough
+            buffers = {name: self._hash([buffer]) for name, buffer in module.named_buffers()}
+            self.write("evaluation", n=self._steps, buffers=buffers, line=_place())
 
     def _sampling(self, below: Any) -> Any:
         def iterate(sampler: Any) -> Any:
@@ -154,11 +183,20 @@ class Notes:
             self.write(
                 "epoch", epoch=sampler.epoch, indices=indices[:MOST_INDICES], shuffle=bool(sampler.shuffle),
                 seed=sampler.seed, replicas=sampler.num_replicas, rank=sampler.rank,
-                length=len(sampler.dataset), line=_place(),
+                length=len(sampler.dataset), data=self._data_of(sampler.dataset), line=_place(),
             )  # fmt: skip
             return iter(indices)
 
         return iterate
+
+    def _data_of(self, dataset: Any) -> str | None:
+        """A hash of what a dataset holds, where that can be said without asking for samples."""
+        data = self.engine.utils.data
+        if isinstance(dataset, data.Subset):
+            return f"{self._data_of(dataset.dataset)} {self._hash([list(dataset.indices)])}"
+        if type(dataset) is data.TensorDataset:
+            return self._hash(dataset.tensors)
+        return None
 
     def _loading(self, below: Any) -> Any:
         def iterate(loader: Any) -> Any:
@@ -181,6 +219,39 @@ class Notes:
 
         return backward
 
+    def _restoring(self, below: Any) -> Any:
+        def load_state_dict(module: Any, *args: Any, **kwargs: Any) -> Any:
+            self.write("restored", n=self._steps, line=_place())
+            return below(module, *args, **kwargs)
+
+        return load_state_dict
+
+    def _saving(self, below: Any) -> Any:
+        def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(f, (str, os.PathLike)):
+                self.write("saved", path=os.path.realpath(f), n=self._steps, line=_place())
+            return below(obj, f, *args, **kwargs)
+
+        return save
+
+    def _exchanging(self, name: str) -> Any:
+        """Collectives that the script calls by itself, of all ranks together."""
+
+        def make(below: Any) -> Any:
+            def collective(*args: Any, **kwargs: Any) -> Any:
+                caller = owners[sys._getframe(1).f_code.co_filename]
+                world = self.engine.distributed.group.WORLD
+                groups = [kwargs.get("group"), *args]
+                named = [g for g in groups if isinstance(g, self.engine.distributed.ProcessGroup)]
+                if caller is Owner.USERS and all(g is world for g in named):
+                    # Before it, since it may never come to its end.
+                    self.write("collective", name=name, n=self._steps, line=_place())
+                return below(*args, **kwargs)
+
+            return collective
+
+        return make
+
     def _reducing(self, below: Any) -> Any:
         def all_reduce(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             caller = owners[sys._getframe(1).f_code.co_filename]
@@ -195,6 +266,8 @@ class Notes:
     def _clipping(self, below: Any) -> Any:
         def clip(*args: Any, **kwargs: Any) -> Any:
             self._now["clips"].append(_place())
+            limits = {name: kwargs.get(name) for name in ("max_norm", "clip_value")}
+            self._now["limits"].append(repr(args[1] if len(args) > 1 else limits))
             return below(*args, **kwargs)
 
         return clip
@@ -202,12 +275,32 @@ class Notes:
     # --- steps --------------------------------------------------------------------------------
 
     def _named(self, optimizer: Any) -> list[tuple[str, Any]]:
+        """Parameters that every rank holds whole, by name."""
         names = {id(p): n for ddp in self._models for n, p in ddp.module.named_parameters()}
         held = [p for group in optimizer.param_groups for p in group["params"]]
-        return [(names.get(id(p), f"parameter {i}"), p) for i, p in enumerate(held)]
+        return [
+            (names.get(id(p), f"parameter {i}"), p)
+            for i, p in enumerate(held)
+            if not hasattr(p, "to_local")  # a rank's shard is its own
+        ]
+
+    def _of_replicas(self, optimizer: Any) -> bool:
+        """Whether an optimizer has parameters of a wrapped model, if there is one."""
+        held = (p for group in optimizer.param_groups for p in group["params"])
+        return not self._averaged or any(id(p) in self._averaged for p in held)
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
+        if optimizer in self._stepping:  # a step before this one ended in an error
+            del self._stepping[self._stepping.index(optimizer) :]
+        self._stepping.append(optimizer)
+        held = (p for group in optimizer.param_groups for p in group["params"])
+        self.has_shards = self.has_shards or any(hasattr(p, "to_local") for p in held)
+        if len(self._stepping) > 1 or not self._of_replicas(optimizer):
+            return  # the optimizer of a rank's share inside of one for all, or of something beside the model
         named = self._named(optimizer)
+        if not self._steps:
+            whole = {n: self._hash([p]) for n, p in named}
+            self.write("start", parameters=whole, line=_place())
         self._now["gradients"] = {n: self._hash([p.grad]) for n, p in named if p.grad is not None}
         ratios = [
             float(p.grad.detach().double().norm()) / self._norms[id(p)]
@@ -219,15 +312,20 @@ class Notes:
         )
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
+        if optimizer in self._stepping:
+            del self._stepping[self._stepping.index(optimizer) :]
+        if self._stepping or not self._of_replicas(optimizer):
+            return
         named = self._named(optimizer)
         self._steps += 1
         states = [v for _, p in named for _, v in sorted(optimizer.state.get(p, {}).items())]
         settings = [
-            repr([g.get(k) for g in optimizer.param_groups])
-            for k in ("lr", "weight_decay", "momentum")
+            repr(sorted((k, v) for k, v in group.items() if k not in _NO_SETTINGS))
+            for group in optimizer.param_groups
         ]
+        outside = [n for n, p in named if self._models and id(p) not in self._averaged]
         self.write(
-            "step", n=self._steps, line=_place(), backward=self._backward,
+            "step", n=self._steps, line=_place(), backward=self._backward, outside=outside,
             parameters={n: self._hash([p]) for n, p in named}, states=self._hash(states), settings=settings,
             buffers={n: self._hash([b]) for ddp in self._models for n, b in ddp.module.named_buffers()},
             random=self._hash([self.engine.get_rng_state()]), **self._now,

@@ -10,6 +10,7 @@ from tautograd._nearest import nearest
 
 from ..._report.colour import Paint
 from ..._report.tables import text_table
+from ..ranks.pages import PAGES, codes_with
 from ..rules import RULES
 from ..rules.base import Rule
 
@@ -41,6 +42,8 @@ def codes_of(texts: Iterable[str]) -> tuple[str, ...]:
             found += by_name
         elif any(rule.code.startswith(wanted.upper()) for rule in RULES):
             found.append(wanted.upper())
+        elif across_ranks := codes_with(wanted):
+            found += across_ranks
         else:
             raise _unknown(wanted)
     return tuple(found)
@@ -48,6 +51,7 @@ def codes_of(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _unknown(text: str) -> UnknownRule:
     names = [name for rule in RULES for name in (rule.code, rule.name)]
+    names += [text for code, (name, _) in PAGES.items() for text in (code, name)]
     guess = nearest(text, names)
     hint = f"; did you mean '{guess}'?" if guess else "; taut doctor --list shows them all"
     return UnknownRule(f"no rule has the code or name '{text}'{hint}")

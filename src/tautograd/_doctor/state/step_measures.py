@@ -57,9 +57,14 @@ def with_gradients(optimizer: Any) -> list[Any]:
     ]
 
 
+def held_here(tensor: Any) -> Any:
+    """What this process holds of a tensor that is spread over several; to measure must send no messages."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
 def part(tensor: Any) -> Any:
     """The first entries of a tensor, as a row."""
-    flat = tensor.detach().reshape(-1)
+    flat = held_here(tensor.detach()).reshape(-1)
     return flat[:PART] if flat.numel() > PART else flat
 
 
@@ -79,13 +84,13 @@ def _norm(row: Any) -> float:
 
 def largest(engine: Any, tensor: Any) -> float:
     """The largest magnitude: 0 only if all is 0, NaN if there is one."""
-    if not tensor.numel():
-        return 0.0
-    return float(tensor.detach().abs().max().item())
+    tensor = held_here(tensor.detach())
+    return float(tensor.abs().max().item()) if tensor.numel() else 0.0
 
 
 def norms(engine: Any, tensors: list[Any]) -> list[float]:
     """The norms of all, read at once. What underflows or overflows is measured again."""
+    tensors = [held_here(tensor) for tensor in tensors]
     fused = vars(engine).get("_foreach_norm")
     if fused is not None:
         found = fused(tensors, 2)

@@ -172,6 +172,7 @@ class Load(Event):
 
     module: Any = None
     state: Any = None
+    by_library: bool = False  # as checkpoints do that were read into the module's own memory
 
 
 @dataclass(eq=False)

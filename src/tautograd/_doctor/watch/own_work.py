@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -21,5 +23,15 @@ class Quiet(threading.local):
         if error is None or not isinstance(error, Exception):
             return False
         if len(self.troubles) < 20:
-            self.troubles.append(error)
+            # Its frames would keep the loop's tensors alive, with their graphs.
+            self.troubles.append(error.with_traceback(None))
         return True
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """The work of others that is no part of a loop; what goes wrong in it is theirs."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1

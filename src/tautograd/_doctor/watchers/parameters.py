@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.owners import Owner, owners
 from ..._user_code.stack import user_site, user_stack
 from ..watch.events import Freeze, Hook, Load, Registration
 
@@ -59,10 +61,14 @@ def make_load(observer: Observer, original: Any) -> Any:
 
     def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         if not doctor.is_busy:
+            caller = owners[sys._getframe(1).f_code.co_filename]
             with doctor.quietly():
                 doctor.on_load(
-                    Load(*doctor.now(user_site(), observer.engine), module=self, state=state_dict)
-                )
+                    Load(
+                        *doctor.now(user_site(), observer.engine), module=self, state=state_dict,
+                        by_library=caller is not Owner.USERS,
+                    )
+                )  # fmt: skip
         return original(self, state_dict, *args, **kwargs)
 
     return load_state_dict

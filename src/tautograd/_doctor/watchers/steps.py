@@ -21,6 +21,8 @@ def make_step_hooks(observer: Observer) -> tuple[Any, Any]:
         if courses.pending:
             courses.use(optimizer)
         if pulse.awake:
+            if doctor.is_busy:
+                return
             with doctor.quietly():
                 _tell_step(observer, optimizer, args, kwargs)
         else:
@@ -30,6 +32,8 @@ def make_step_hooks(observer: Observer) -> tuple[Any, Any]:
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         if pulse.awake:
+            if doctor.is_busy:
+                return
             with doctor.quietly():
                 doctor.after_step(optimizer)
         else:

@@ -5,7 +5,9 @@ python -m tautograd.distributed._simulation.measure RESULT.json
 Two ranks take A + S / B seconds for S bytes. Messages between ranks of a machine are copied by the ranks themselves, so
 that they share the cores for that, too. Ranks that take turns on a core find its caches full of each other's numbers,
 and look in vain whether the others have come. How much that costs is the processor time that several ranks for each
-core need as a rule, over what two ranks need that nobody disturbs, which is the least that was seen.
+core need as a rule, over what two ranks need that nobody disturbs, which is the least that was seen. Both costs have a
+part that grows with the work and one that every wait has, however little is done: layers and messages of several sizes
+tell them apart. Messages are sent and waited for as buckets of gradients are, right after they were computed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from .network import GIGA, MICRO, Network
 
 SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
-_LONG = 1 << 16  # bytes: what gradients have at least
+WIDTHS = (64, 128, 256, 512)  # of layers
 _TURNS = 20
 _ALL = 1 << 30  # ranks on a machine: however many there are
 
@@ -70,19 +72,29 @@ def network_from(found: dict[str, Any], count: int) -> Network:
     latency, bandwidth = fitted(SIZES, few["exchanging"])
     link = bandwidth / GIGA, latency / MICRO
     alone = Network(*link, _ALL, *link)
-    waiting = statistics.median(
-        seconds / alone.seconds("all_reduce", size, crowd(count), crowd(count))
-        for size, seconds in zip(SIZES, many["exchanging"], strict=True)
-        if size >= _LONG
-    )
+    ranks = crowd(count)
+    least = [alone.seconds("all_reduce", size, ranks, ranks) for size in SIZES]
+    looking, waiting = _beyond(least, many["exchanging"])
+    returning, turns = _beyond(few["computing"], many["computing"])
     return Network(
-        *link, _ALL, *link, count,
-        max(1.0, many["computing"] / few["computing"]), max(1.0, waiting), crowd(count) / count,
+        *link, _ALL, *link, count, turns, waiting, ranks / count, looking / MICRO, returning / MICRO,
     )  # fmt: skip
 
 
+def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, float]:
+    """What crowding adds each time, and how many times as long the rest takes: neither makes anything faster."""
+    x, y = np.array(least), np.array(crowded)
+    table = np.stack([1 / y, x / y], axis=1)  # by relative errors
+    constant, factor = np.linalg.lstsq(table, np.ones(len(y)), rcond=None)[0]
+    if factor < 1.0:
+        return max(0.0, float(np.median(y - x))), 1.0
+    if constant < 0.0:
+        return 0.0, max(1.0, float(np.median(y / x)))
+    return float(constant), float(factor)
+
+
 class _Load:
-    """A step's work: layers forward and backward, and an all_reduce of each size."""
+    """Steps' work: layers of several widths forward and backward, and then an all_reduce of each size."""
 
     def __init__(
         self, group: Any, clock: Callable[[], float], of: Callable[[list[float]], float]
@@ -90,36 +102,43 @@ class _Load:
         import tautograd
 
         self._group, self._clock, self._of = group, clock, of
-        self._model = tautograd.nn.Sequential(
-            *(
-                layer
-                for _ in range(4)
-                for layer in (tautograd.nn.Linear(512, 512), tautograd.nn.ReLU())
+        self._models = [
+            tautograd.nn.Sequential(
+                *(
+                    layer
+                    for _ in range(4)
+                    for layer in (tautograd.nn.Linear(width, width), tautograd.nn.ReLU())
+                )
             )
-        )
-        self._x = tautograd.ones(128, 512)
+            for width in WIDTHS
+        ]
+        self._inputs = [tautograd.ones(128, width) for width in WIDTHS]
         self._buffers = [tautograd.zeros(size // 4) for size in SIZES]
-        self.computing: list[float] = []
+        self.computing: list[list[float]] = [[] for _ in WIDTHS]
         self.exchanging: list[list[float]] = [[] for _ in SIZES]
 
     def run(self) -> None:
         """Once."""
         from tautograd import distributed
 
-        began = time.thread_time()
-        self._model.zero_grad()
-        self._model(self._x).sum().backward()
-        self.computing.append(time.thread_time() - began)
+        for model, x, times in zip(self._models, self._inputs, self.computing, strict=True):
+            distributed.barrier(self._group)
+            began = time.thread_time()
+            model.zero_grad()
+            model(x).sum().backward()
+            times.append(time.thread_time() - began)
         for buffer, times in zip(self._buffers, self.exchanging, strict=True):
             distributed.barrier(self._group)
             began = self._clock()
-            distributed.all_reduce(buffer, group=self._group)
+            work = distributed.all_reduce(buffer, group=self._group, async_op=True)
+            assert work is not None
+            work.wait()
             times.append(self._clock() - began)
 
     def times(self) -> dict[str, Any]:
         """What it takes: undisturbed, or as a rule."""
         return {
-            "computing": self._of(self.computing),
+            "computing": [self._of(times) for times in self.computing],
             "exchanging": [self._of(times) for times in self.exchanging],
         }
 

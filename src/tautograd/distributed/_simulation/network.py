@@ -43,6 +43,10 @@ class Network:
     """How much more they need to exchange, with `crowd` ranks for each core; with fewer, less in proportion."""
     crowd: float = 2.0
     """Ranks for each core."""
+    looking: float = 0.0
+    """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
+    returning: float = 0.0
+    """Microseconds that a rank takes longer after each wait, with so many, since others have used its caches."""
 
     def link(self, members: int, ranks: int, neighbours: bool) -> tuple[float, float]:
         """Latency and bandwidth of the narrowest link that a group uses."""
@@ -65,7 +69,8 @@ class Network:
             self._hops(rounds, members, ranks, latency, tree) + volume * size / bandwidth
             for rounds, volume, tree in _ways(kind, members)
         ]
-        return min(costs) * self._sharing(ranks, self._waiting(ranks))
+        looking = self.looking * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
+        return min(costs) * self._sharing(ranks, self._waiting(ranks)) + looking
 
     def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
         """Latencies one after the other. A tree goes up inside of machines before it goes between them."""
@@ -82,7 +87,17 @@ class Network:
         """A rank looks for the others more often the longer they are away from a core."""
         if not self.cores or self.crowd <= 1:
             return self.waiting
-        return 1.0 + (self.waiting - 1.0) * max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
+        return 1.0 + (self.waiting - 1.0) * self._crowdedness(ranks)
+
+    def _crowdedness(self, ranks: int) -> float:
+        """0 where every rank has a core, 1 with `crowd` ranks for each."""
+        if not self.cores or self.crowd <= 1:
+            return 0.0
+        return max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
+
+    def after_waiting(self, ranks: int) -> float:
+        """What computing takes longer after each wait."""
+        return self.returning * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
 
     def _sharing(self, ranks: int, cost: float) -> float:
         return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0
@@ -95,7 +110,7 @@ class Network:
 def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
     """Algorithms for a collective: rounds, shares of the bytes that go through a link, whether it is a tree."""
     rounds, others = math.ceil(math.log2(n)), (n - 1) / n
-    if kind == "all_reduce":
+    if kind.startswith("all_reduce"):
         return [
             (2 * (n - 1), 2 * others, False),
             (2 * rounds, 2 * others, True),

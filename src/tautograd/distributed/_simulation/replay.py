@@ -7,6 +7,7 @@ are slower in every step, and each step of each has some luck of its own.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,13 @@ class Stragglers:
     """The share of ranks that are slower all the time."""
     slowdown: float = 1.0
     """How many times as long they take."""
+    spread: float = 0.0
+    """Standard deviation of the ranks' own paces, as a share: the same chips are not equally fast, in every step."""
+
+    @property
+    def differ(self) -> bool:
+        """Whether ranks differ at all."""
+        return bool(self.jitter or self.spread or (self.slow and self.slowdown != 1))
 
 
 ALIKE = Stragglers()
@@ -68,11 +76,11 @@ def predict(
     computing = step.computing * share * network.crowding(ranks)
     smooth = _run(step, network, ranks, share, lambda: np.ones(1))
     seconds = smooth
-    if stragglers.jitter or (stragglers.slow and stragglers.slowdown != 1):
+    if stragglers.differ:
         random = np.random.default_rng(seed)
         count = min(ranks, max(1, round(stragglers.slow * ranks))) if stragglers.slow else 0
-        pace = np.ones(ranks)
-        pace[random.permutation(ranks)[:count]] = stragglers.slowdown
+        pace = random.permutation(_paces(stragglers.spread, ranks))
+        pace[random.permutation(ranks)[:count]] *= stragglers.slowdown
 
         def luck() -> Any:
             # Log-normal: of mean 1, never negative, and with a long side where lateness lies.
@@ -84,9 +92,21 @@ def predict(
     return Predicted(ranks, seconds, computing, smooth - computing, seconds - smooth, efficiency)
 
 
+def _paces(spread: float, ranks: int) -> Any:
+    """How long each of so many ranks takes, as a rule: the expected order statistics of a normal deviate (Blom, 1958).
+
+    Drawn ones would make a prediction for few ranks a matter of luck.
+    """
+    normal = statistics.NormalDist()
+    return np.array(
+        [1.0 + spread * normal.inv_cdf((i + 0.625) / (ranks + 0.25)) for i in range(ranks)]
+    )
+
+
 def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[[], Any]) -> float:
     """Seconds of a step, by a clock for each rank."""
     crowding, stolen = network.crowding(ranks), network.stolen(ranks)
+    returning = network.after_waiting(ranks)
     clocks = np.zeros(ranks)
     free: dict[tuple[int, bool], Any] = {}  # when a group's exchanges so far are over
     costs, members = [], []
@@ -113,7 +133,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
                 ends[number] = free[group] = began + costs[number]
                 clocks = clocks + costs[number] * stolen
             else:
-                clocks = np.maximum(clocks, ends[number])
+                clocks = np.maximum(clocks, ends[number]) + returning
     return float(clocks.max()) / STEPS
 
 

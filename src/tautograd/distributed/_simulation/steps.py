@@ -23,7 +23,8 @@ WARM_UP = 2  # steps in which memory is first touched and kernels are made
 _SHARES = ("reduce_scatter", "reduce_scatter_tensor", "scatter")
 # Kinds whose tensors have a size of their own, that of a parameter or a gradient; others gather one from each rank.
 _OF_ONE_SIZE = (
-    "all_reduce", "broadcast", "reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "barrier",
+    "all_reduce", "all_reduce_coalesced", "broadcast", "reduce", "all_gather_into_tensor",
+    "reduce_scatter_tensor", "barrier",
     "all_to_all", "all_to_all_single",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda.methods import Methods
-from ..._arrays.strided import contiguous_strides
+from ..._arrays.strided import address, contiguous_strides
 from .placement_types import Placement, Shard, chunk_bounds
 
 
@@ -50,6 +50,11 @@ class DistributedArray(Methods):
         for extent in self.shape:
             count *= extent
         return count
+
+    @property
+    def address(self) -> int:
+        """Of the part that lies here."""
+        return address(self.local)
 
     @property
     def itemsize(self) -> int:

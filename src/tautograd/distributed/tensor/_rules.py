@@ -65,7 +65,8 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
     mesh = mesh_of((*args, out if isinstance(out, tuple) else (out,)))
-    shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    # A shape is known here: NumPy's function would ask for the whole, from all ranks.
+    shape = np.broadcast_shapes(*(a.shape if _is_array(a) else np.shape(a) for a in args))
     target = tuple(_placement_of_result(function, args, shape, i) for i in range(mesh.ndim))
     locals_ = [_operand(a, mesh, target, shape) for a in args]
     result = function(*locals_, **kwargs)

@@ -140,9 +140,7 @@ for _ in range(8):
 
 def _numbers(tensor: Any) -> Any:
     rows = part(tensor.detach())[:256]
-    return (
-        rows.float().cpu().numpy().copy() if rows.element_size() < 4 else rows.cpu().numpy().copy()
-    )
+    return (rows.float() if rows.element_size() < 4 else rows.clone()).cpu().numpy()
 
 
 def _compare(known: _Leaf, leaf: Any) -> None:
