@@ -61,7 +61,7 @@ def get_device(input: Tensor) -> int:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the memory is locked for transfers to an accelerator."""
-    return bool(vars(self).get("_pinned", False))
+    return bool(state_of(self).get("_pinned", False))
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:

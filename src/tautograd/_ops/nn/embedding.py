@@ -54,8 +54,7 @@ def _summed(values: Any, index: Any, count: int) -> Any:
         from scipy.sparse import csc_array
 
         # SciPy trusts places. They were in range forward, but memory may be changed without a trace since (`.data`).
-        if index.shape != (rows,) or index.min() < 0 or index.max() >= count:
-            raise IndexError("index out of range in self")
+        require_range(index, 0, count, lambda wrong: IndexError("index out of range in self"))
         ones = np.ones(rows, values.dtype)
         return csc_array((ones, index, np.arange(rows + 1)), shape=(count, rows)) @ values
     out = np.zeros(count * width, values.dtype)

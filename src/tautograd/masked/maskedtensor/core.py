@@ -9,6 +9,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._ops.declare.subclasses import DisableTorchFunctionSubclass
 from ..._tensor.creation import leaf_of, subclass_of
 from ..._tensor.tensor import Tensor
@@ -284,3 +285,6 @@ def _lines(data: Any, mask: Any) -> str:
     parts = [_lines(x, on).split("\n") for x, on in zip(data, mask, strict=True)]
     blocks = ["\n".join("  " + line for line in part) for part in parts]
     return "[\n" + ",\n".join(blocks) + "\n]"
+
+
+speak(globals(), ["as_masked_tensor", "is_masked_tensor"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_all, require_between, require_nonzero
 from ...._autograd.apply import apply
 from ...declare.elementwise_calls import require_tensor
 from ...declare.public import LINALG, public
@@ -55,20 +56,29 @@ def _solve(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
 
 def _check_pivots(pivots: Any) -> None:
     """LAPACK takes rows by these, unseen; negative ones name blocks of two, one beside the other."""
-    advice = "Did you properly pass the result of ldl_factor?"
-    sizes = np.abs(pivots.astype(np.int64))
-    if (sizes < 1).any():
-        raise RuntimeError(f"Pivots given to ldl_solve must all satisfy |pivot| >= 1. {advice}")
-    if (sizes > pivots.shape[-1]).any():
-        raise RuntimeError(
-            f"Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). {advice}"
-        )
-    for row in pivots.reshape(-1, pivots.shape[-1]):
+    rows = pivots.astype(np.int64)
+
+    def refuse(what: str) -> RuntimeError:
+        said = f"Pivots given to ldl_solve {what}."
+        return RuntimeError(f"{said} Did you properly pass the result of ldl_factor?")
+
+    size = pivots.shape[-1]
+    require_nonzero(rows, lambda wrong: refuse("must all satisfy |pivot| >= 1"))
+    require_between(
+        np.abs(rows), 0, size, lambda wrong: refuse("must all satisfy |pivot| <= LD.size(-2)")
+    )
+    require_all(rows, _are_in_pairs, lambda wrong: refuse("must come in pairs if negative"))
+
+
+def _are_in_pairs(pivots: Any) -> Any:
+    """Whether each negative pivot stands in a run of an even number of them; for all in a row at once."""
+    good = np.ones(pivots.shape, np.bool_)
+    for row, found in zip(
+        pivots.reshape(-1, pivots.shape[-1]), good.reshape(-1, pivots.shape[-1]), strict=True
+    ):
         ends = np.flatnonzero(np.diff(row < 0, prepend=False, append=False))
-        if (np.diff(ends)[::2] % 2).any():
-            raise RuntimeError(
-                f"Pivots given to ldl_solve that are negative must come in pairs. {advice}"
-            )
+        found[:] = not (np.diff(ends)[::2] % 2).any()
+    return good
 
 
 def _refuse(name: str) -> Any:
