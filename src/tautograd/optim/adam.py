@@ -79,11 +79,9 @@ class Adam(Elementwise):
         if group["foreach"] and not group["capturable"]:
             _check_tensor("lr", group["lr"], True, False, RuntimeError)
         decay = group["weight_decay"]
-        return (
-            bool(group["maximize"]),
-            isinstance(decay, Tensor) or decay != 0,
-            bool(group["decoupled_weight_decay"]),
-        )
+        decays = isinstance(decay, Tensor) or decay != 0
+        # Without a decay nobody asks how it is done.
+        return bool(group["maximize"]), decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         step = advance(scalars[0])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._arrays.checks import require_all, require_between, require_nonzero
+from ...._arrays.trusted import check_ldl_pivots
 from ...._autograd.apply import apply
 from ...declare.elementwise_calls import require_tensor
 from ...declare.public import LINALG, public
@@ -47,38 +47,11 @@ def _solve(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1])).astype(np.int32)
     out = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     run = _lapack(packed, hermitian, "trs")
-    _check_pivots(pivots)
+    check_ldl_pivots(pivots)
     for place in np.ndindex(batch):
         if out[place].size:
             out[place] = run(packed[place], pivots[place], out[place], lower=1)[0]
     return by_columns(out)
-
-
-def _check_pivots(pivots: Any) -> None:
-    """LAPACK takes rows by these, unseen; negative ones name blocks of two, one beside the other."""
-    rows = pivots.astype(np.int64)
-
-    def refuse(what: str) -> RuntimeError:
-        said = f"Pivots given to ldl_solve {what}."
-        return RuntimeError(f"{said} Did you properly pass the result of ldl_factor?")
-
-    size = pivots.shape[-1]
-    require_nonzero(rows, lambda wrong: refuse("must all satisfy |pivot| >= 1"))
-    require_between(
-        np.abs(rows), 0, size, lambda wrong: refuse("must all satisfy |pivot| <= LD.size(-2)")
-    )
-    require_all(rows, _are_in_pairs, lambda wrong: refuse("must come in pairs if negative"))
-
-
-def _are_in_pairs(pivots: Any) -> Any:
-    """Whether each negative pivot stands in a run of an even number of them; for all in a row at once."""
-    good = np.ones(pivots.shape, np.bool_)
-    for row, found in zip(
-        pivots.reshape(-1, pivots.shape[-1]), good.reshape(-1, pivots.shape[-1]), strict=True
-    ):
-        ends = np.flatnonzero(np.diff(row < 0, prepend=False, append=False))
-        found[:] = not (np.diff(ends)[::2] % 2).any()
-    return good
 
 
 def _refuse(name: str) -> Any:
