@@ -153,9 +153,10 @@ class LargeBatch(Batch):
         # Looked at once: another thread may give a tensor other memory at any moment.
         targets = [owner._data, *(row[0]._data for row in self.states)]
         data, given = targets[0], owner._grad._data
-        for array in (*targets[1:], given):
-            if array.shape != data.shape:
-                refuse_sizes(array, data)
+        for state in targets[1:]:
+            _require_fit(state, data)
+        if given.shape != data.shape:
+            refuse_sizes(given, data)
         real, compute = _computed_in(data.dtype)
         flats = [_flat(array, real) for array in targets]
         gradient, _ = _flat(given.astype(data.dtype, copy=False), real)

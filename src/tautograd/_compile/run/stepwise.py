@@ -72,10 +72,6 @@ class Stepwise:
                 memory.bases[buffer.number] = base
                 memory.table[buffer.number] = base.__array_interface__["data"][0]
 
-    def native(self, view: View) -> Any:
-        """A view in the memory that the program itself uses."""
-        return self.memory.array(view)
-
     def run(self) -> None:
         """Run the first stretch; it stops at a check as it always does."""
         with np.errstate(all="ignore"):
@@ -162,13 +158,13 @@ class Stepwise:
             made |= {view.buffer for view in instruction.writes()}
 
     def _require_same(self, instruction: Any, part: Any, view: View) -> None:
-        there, here = self.native(view), self.rounding.value(view)
+        there, here = self.memory.array(view), self.rounding.value(view)
         if self.wrong is None and there.tobytes() != here.tobytes():
             what = f"{view.dtype}{list(view.shape)} was overwritten before it was read"
             self.wrong = Wrong(instruction, None, what)
 
     def _compare(self, instruction: Any, site: Any, view: View) -> None:
-        there = self.native(view)
+        there = self.memory.array(view)
         if self.wrong is None:
             found = apart(there, self.rounding.value(view), self.rounding.radius(view))
             if found is not None:
@@ -178,7 +174,7 @@ class Stepwise:
     def _take_over(self, views: Any) -> None:
         """Let the second memory have what the first has."""
         for view in views:
-            np.copyto(self.rounding.value(view), self.native(view))
+            np.copyto(self.rounding.value(view), self.memory.array(view))
             self.rounding.radius(view)[...] = 0
             self.stored.add(view.buffer)
 
