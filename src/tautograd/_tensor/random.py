@@ -293,7 +293,7 @@ def normal(
     values = draw(_random.normal, drawing, shape, 0.0, spread, dtype=given[0]._data.dtype)
     if isinstance(std, Tensor):
         values = np.astype(np.multiply(values, std._data), values.dtype)
-    values = np.add(values, mean._data if isinstance(mean, Tensor) else mean)
+    values = np.add(values, mean._data if isinstance(mean, Tensor) else float(mean))
     values = np.astype(values, given[0]._data.dtype, copy=False)
     node = "Normal1" if isinstance(mean, Tensor) else "Normal2"
     return _recorded(node, values, out, "normal", *given)

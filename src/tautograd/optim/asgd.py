@@ -69,8 +69,8 @@ class ASGD(Elementwise):
         except OverflowError:
             eta_next = 0.0
         except ZeroDivisionError:
-            if not group["foreach"]:  # in which PyTorch divides tensors
-                raise
+            if not (group["foreach"] or isinstance(group["lr"], Tensor)):
+                raise  # a number is divided; a tensor's quotient is infinite
             eta_next = lr * math.inf
         advance(steps)  # from here on nothing can fail
         etas[...] = scalar(eta_next, group)._data

@@ -71,7 +71,7 @@ leaky_relu_op = slope_record(
 
 
 def _outside(x: Any, lambd: float) -> Any:
-    limit = np.full_like(x, lambd, shape=())  # rounded to the dtype before it is compared
+    limit = np.full_like(x, float(lambd), shape=())  # rounded to the dtype before it is compared
     return ~((x >= -limit) & (x <= limit))
 
 

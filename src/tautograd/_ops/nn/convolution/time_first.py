@@ -95,6 +95,7 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
         raise RuntimeError(
             "conv_tbc does not support automatic differentiation for outputs with complex dtype."
         )
+    bias = bias.to(input.dtype)  # it is copied into a result of the input's dtype, whatever its own
     result: Tensor = apply(conv_tbc_op, (input, weight, bias), {"pad": pad})
     return result
 
