@@ -67,8 +67,9 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def _cut_probs(self) -> Tensor:
         """λ, moved out of the unstable region."""
+        outside = self._outside_unstable_region()  # which says what is wrong with the limits
         limit = self._unstable_region()[0] * torch.ones_like(self.probs)
-        return torch.where(self._outside_unstable_region(), self.probs, limit)
+        return torch.where(outside, self.probs, limit)
 
     def _choose(self, exact: Tensor, taylor: Tensor) -> Tensor:
         return torch.where(self._outside_unstable_region(), exact, taylor)
