@@ -266,6 +266,7 @@ class Files(Target):
             int, float, complex, str, bytes, bytearray, type(None), type, tautograd.Tensor,
             tautograd.dtype, tautograd.device, type(tautograd.strided), np.ndarray, np.generic,
             tautograd.nn.Module, tautograd.optim.Optimizer, type(_peak),
+            tautograd.storage.TypedStorage, tautograd.storage.UntypedStorage,
         )  # fmt: skip
         waiting, seen = [found], set()
         while waiting:

@@ -7,6 +7,7 @@ function; `torch.ops.<namespace>.<name>` is what `torch.library` has defined.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from types import FunctionType, ModuleType
 from typing import Any
@@ -120,7 +121,7 @@ def _require_self(name: str, args: Any, kwargs: Any) -> None:
 
 
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
-    if isinstance(step, int) and step <= 0:
+    if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
 

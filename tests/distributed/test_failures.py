@@ -180,6 +180,8 @@ def test_no_rank_is_left_behind(monkeypatch):
         (["-n", "2", "missing.py"], "there is no script"),
         (["--nnodes", "2", __file__], "--hostfile"),
         (["-n", "2", "--min-ranks", "3", __file__], "--min-ranks"),
+        (["-n", "2", "--hostfile", "missing", __file__], "--hostfile: there is no file"),
+        (["-n", "2", "--hostfile", os.path.dirname(__file__), __file__], "there is no file"),
     ],
 )
 def test_refused(arguments, words, capsys):
@@ -189,3 +191,17 @@ def test_refused(arguments, words, capsys):
         main(["launch", *arguments])
     assert ended.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_hostfile(tmp_path):
+    """MPI's own launcher starts the ranks of each machine, also where it is on nobody's path."""
+    hosts, script = tmp_path / "hosts", tmp_path / "script.py"
+    hosts.write_text("localhost\n")
+    script.write_text("import os\nprint('rank', os.environ['PMI_RANK'])\n")
+    command = [sys.executable, "-m", "tautograd", "launch", "-n", "2", "--hostfile", str(hosts)]
+    done = subprocess.run(
+        [*command, str(script)], capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert sorted(done.stdout.split("\n")) == ["", "rank 0", "rank 1"], done.stderr
+    assert done.returncode == 0

@@ -58,8 +58,11 @@ def execute(given: argparse.Namespace) -> int:
     if given.min_ranks is not None and not 1 <= given.min_ranks <= ranks:
         raise ValueError(f"--min-ranks: {given.min_ranks} is not between 1 and {ranks}")
     if given.hostfile is not None:
-        nodes = ["-f", given.hostfile, "-ppn", str(ranks)]
-        os.execv(mpiexec(), ["mpiexec", *nodes, "-n", str(ranks * _nodes(given.nnodes)), *command])
+        if not os.path.isfile(given.hostfile):
+            raise ValueError(f"--hostfile: there is no file '{given.hostfile}'")
+        # By its whole path: it looks beside itself for what it starts on each machine.
+        start = [mpiexec(), "-f", given.hostfile, "-ppn", str(ranks)]
+        os.execv(start[0], [*start, "-n", str(ranks * _nodes(given.nnodes)), *command])
     if _nodes(given.nnodes) > 1:
         raise ValueError(
             f"--nnodes {given.nnodes}: several machines are started by MPI's own launcher: give --hostfile, "
