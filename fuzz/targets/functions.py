@@ -53,7 +53,7 @@ UNSTABLE = (
 
 class Functions(Target):
     name = "functions"
-    share = 5.0
+    share = 7.0
     memory = 5 << 29  # so that a tensor of 2**31 bytes finds no room, and takes no time
     beside_others = True
 
