@@ -23,7 +23,8 @@ def select_unit(t: float) -> tuple[str, float]:
     if math.isnan(t):
         raise ValueError("cannot convert float NaN to integer (argument 't')")
     exponent = math.log10(t) // 3 if t > 0 else -3
-    unit = {-1: "ms", -2: "us", -3: "ns"}.get(exponent, "s")
+    names: dict[float, str] = {-1: "ms", -2: "us", -3: "ns"}
+    unit = names.get(exponent, "s")
     return unit, _UNITS[unit]
 
 
