@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record.trees import NESTS
+from ..._trees.nests import Nests, fields_of_dataclass
 
 
 class Kind(Enum):
@@ -41,9 +41,12 @@ class Buffer:
     array: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class View:
-    """The elements of a buffer that an array shows: offset and strides are in bytes."""
+    """The elements of a buffer that an array shows: offset and strides are in bytes.
+
+    It is never changed. (A class that Python freezes takes three times as long to make, and a program is thousands.)
+    """
 
     buffer: int
     offset: int
@@ -88,6 +91,7 @@ class Number:
 
 
 Operand = View | Number
+NESTS = Nests(fields=fields_of_dataclass, atoms=(View, Number, np.ndarray))
 
 
 class Late:
