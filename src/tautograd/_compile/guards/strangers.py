@@ -112,12 +112,12 @@ class Strangers:
         def look(frame: Any, event: str, argument: Any) -> None:
             code = frame.f_code
             if of[code.co_filename] >= engine:
-                if event == "return":
-                    if type(argument) in numbers and not code.co_argcount:
-                        self._returned(frame)
-                elif event == "call":
-                    if not code.co_argcount and code.co_filename.startswith(_NUMPY):
-                        self._asked(frame)
+                if code.co_argcount:
+                    return
+                if event == "return" and type(argument) in numbers:
+                    self._returned(frame)
+                elif event == "call" and code.co_filename.startswith(_NUMPY):
+                    self._asked(frame)
             elif event == "c_call":
                 if not _is_pure(argument):
                     self._see_c(frame, argument)

@@ -261,7 +261,7 @@ class Call:
     changed: tuple[View, ...] = ()
     effect: bool = False
     name: str = ""
-    takes_out: bool = False  # whether the function can write to its one output by `out=`
+    takes_out: bool = False  # whether the function can write to its output by `out=` (a tuple of several)
     # On a GPU: which of the pieces of memory that it asks for become which outputs, and how many bytes each has;
     # and the bytes of all others.
     order: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)

@@ -369,7 +369,7 @@ class Tape:
             return self._results(result, [], Kind.SCRATCH)[0]
         outputs = tuple([self.view(array, Kind.SCRATCH) for array in made])
         name = getattr(function, "__name__", "kernel").strip("_")
-        placed = getattr(function, "takes_out", False) and len(outputs) == 1
+        placed = getattr(function, "takes_out", 0) == len(outputs)
         views = self.views(args), self.views(kwargs)
         memory = _asked(asked, made, outputs)
         self.note(Call(function, *views, outputs, (), False, name, placed, *memory))
