@@ -64,7 +64,7 @@ class Scenario:
         self.step = self._step()
 
     def _model(self, nn: Any, rng: random.Random) -> Any:
-        kind = rng.randrange(7)
+        kind = rng.randrange(8)
         act = rng.choice((nn.Tanh, nn.ReLU, nn.GELU, nn.Sigmoid, nn.SiLU))
         if kind == 0:
             return nn.Sequential(nn.Linear(WIDTH, 7), act(), nn.Linear(7, WIDTH))
@@ -81,6 +81,8 @@ class Scenario:
         if kind == 5:
             parts = nn.Linear(WIDTH, WIDTH), nn.Dropout(0.25), nn.Linear(WIDTH, WIDTH)
             return nn.Sequential(*parts, nn.Dropout(0.5))
+        if kind == 6:
+            return _layered(nn, rng)
         return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Dropout(0.0), act(), nn.Softmax(-1))
 
     def _optimizer(self, T: Any, rng: random.Random) -> Any:
@@ -278,6 +280,23 @@ def _recurrent(nn: Any) -> Any:
             return state
 
     return nn.Sequential(Recurrent(), nn.Identity())
+
+
+def _layered(nn: Any, rng: random.Random) -> Any:
+    """A layer over a sequence: by a kernel or by NumPy, as the number of sequences says."""
+    kind, way = rng.choice((nn.GRU, nn.LSTM)), rng.random() < 0.5
+
+    class Layered(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = kind(1, 64, bidirectional=way)
+            self.out = nn.Linear(64 * (1 + way), WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            outs, state = self.layer(x.t().unsqueeze(-1).repeat(3, 1, 1))
+            return self.out(outs[-1]) + (state if kind is nn.GRU else state[1]).sum() * 0.01
+
+    return nn.Sequential(Layered(), nn.Identity())
 
 
 _CHANGES = (
