@@ -74,6 +74,10 @@ class View:
             step *= n
         return True
 
+    def moved(self, buffer: int, offset: int) -> View:
+        """The same form elsewhere."""
+        return View(buffer, offset, self.shape, self.strides, self.dtype)
+
     def broadcast(self, shape: tuple[int, ...]) -> View:
         """The same elements repeated to a shape, by strides of zero."""
         lead = len(shape) - len(self.shape)
@@ -332,8 +336,11 @@ def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
     """An instruction with each of its views changed, also those inside tuples, lists and dictionaries."""
 
     def changed(leaf: Any) -> Any:
-        return change(leaf) if isinstance(leaf, View) else leaf
+        return change(leaf) if type(leaf) is View else leaf
 
+    if type(instruction) is Map:
+        inputs = tuple([changed(x) for x in instruction.inputs])
+        return Map(instruction.function, inputs, change(instruction.output), instruction.loop)
     parts = [NESTS.mapped(getattr(instruction, f.name), changed) for f in fields(instruction)]
     return type(instruction)(*parts)
 
