@@ -265,7 +265,9 @@ class Call:
     changed: tuple[View, ...] = ()
     effect: bool = False
     name: str = ""
-    takes_out: bool = False  # whether the function can write to its output by `out=` (a tuple of several)
+    takes_out: bool = (
+        False  # whether the function can write to its output by `out=` (a tuple of several)
+    )
     # On a GPU: which of the pieces of memory that it asks for become which outputs, and how many bytes each has;
     # and the bytes of all others.
     order: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)

@@ -111,7 +111,7 @@ class Call(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A function as it was written: what it needs declared, and the order in which it is given the memory of its nest."""
+    """A function as it was written: what it needs declared, and in which order it is given its nest's memory."""
 
     name: str
     text: str
@@ -163,7 +163,7 @@ class _Writer:
         return Call(found.name, memory, found.checks, found.units, found.numbers)
 
     def _shape(self, nest: Nest) -> tuple[Any, list[Any]]:
-        """What the function of a nest depends on, with memory by number, and that memory; None if it has no such name."""
+        """What the function of a nest depends on, with memory by number (None: it is not kept), and that memory."""
         if nest.steps:
             for step in nest.steps:
                 step.number = self.normal.origin[step.number]
