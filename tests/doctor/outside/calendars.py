@@ -234,7 +234,7 @@ def scheduled_optimizer_not_handed_to_the_trainer(torch):
                 self.optimizer.zero_grad()
                 torch.nn.functional.mse_loss(self.model(x), y).backward()
                 self.optimizer.step()  # here
-                then()
+                then()  # here
 
     model = perceptron(torch, 4, 16, 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)  # here
