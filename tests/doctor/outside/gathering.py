@@ -78,7 +78,9 @@ def means_over_unequal_numbers_of_tokens(torch):
     https://github.com/meta-pytorch/torchtune/pull/1875"""
     F = torch.nn.functional
     x, y = classes(torch, n=64)
-    labels = torch.where(torch.arange(64) % 16 < torch.tensor([2, 4, 12, 14]).repeat_interleave(16), y, -100)
+    labels = torch.where(
+        torch.arange(64) % 16 < torch.tensor([2, 4, 12, 14]).repeat_interleave(16), y, -100
+    )
     model = perceptron(torch, 4, 16, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     for _ in range(10):

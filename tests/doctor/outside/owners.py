@@ -150,7 +150,9 @@ def momentum_update_that_nobody_calls(torch):
 
         @torch.no_grad()
         def update_moving_average(self):
-            for mine, theirs in zip(self.online.parameters(), self.target.parameters(), strict=True):
+            for mine, theirs in zip(
+                self.online.parameters(), self.target.parameters(), strict=True
+            ):
                 theirs.data = 0.9 * theirs.data + 0.1 * mine.data
 
         def forward(self, one, two):
@@ -260,7 +262,9 @@ def filters_in_a_list_of_parameters(torch):
             self.head = nn.Linear(6, 3)
 
         def forward(self, x):
-            bands = [nn.functional.conv1d(x, psi, padding=1).square().mean(2) for psi in self.psis]  # here
+            bands = [
+                nn.functional.conv1d(x, psi, padding=1).square().mean(2) for psi in self.psis
+            ]  # here
             return self.head(torch.cat(bands, 1))
 
     x, y = images(torch)

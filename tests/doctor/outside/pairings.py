@@ -172,7 +172,9 @@ def attention_normalized_over_its_queries(torch):
             return res.permute(0, 2, 1).reshape(b, c, h, w)
 
     x, _ = images(torch)
-    model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), AttentionBlock(), nn.Conv2d(4, 1, 3, padding=1))
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), AttentionBlock(), nn.Conv2d(4, 1, 3, padding=1)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(12):
         noise = torch.randn_like(x)

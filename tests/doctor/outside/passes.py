@@ -41,7 +41,9 @@ def inference_mode_taken_for_evaluation(torch):
     @torch.inference_mode()
     def estimate_loss():
         model.eval()  # fix
-        losses = [nn.functional.cross_entropy(model(a), b).item() for a, b in batches(6, x[48:], y[48:])]  # here
+        losses = [
+            nn.functional.cross_entropy(model(a), b).item() for a, b in batches(6, x[48:], y[48:])
+        ]  # here
         model.train()  # fix
         return sum(losses) / len(losses)
 
@@ -61,7 +63,9 @@ def validation_loop_of_a_pipeline(torch):
 
     class Pipeline:
         def __init__(self):
-            self.model = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 3))
+            self.model = nn.Sequential(
+                nn.Linear(4, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 3)
+            )
             self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
 
         def train_loop(self):
@@ -229,7 +233,11 @@ def label_attention_sees_the_padding_only(torch):
             super().__init__()
             self.embed = nn.Embedding(12, 8, padding_idx=0)
             self.place = nn.Parameter(0.1 * torch.randn(6, 8))
-            self.labels, self.k, self.v = nn.Parameter(torch.randn(3, 8)), nn.Linear(8, 8), nn.Linear(8, 8)
+            self.labels, self.k, self.v = (
+                nn.Parameter(torch.randn(3, 8)),
+                nn.Linear(8, 8),
+                nn.Linear(8, 8),
+            )
             self.score = nn.Linear(8, 1)
 
         def forward(self, tokens):
@@ -237,7 +245,9 @@ def label_attention_sees_the_padding_only(torch):
             mask = (tokens == 0)[:, None, :]  # bug
             mask = (tokens != 0)[:, None, :]  # fix
             queries = self.labels.expand(len(tokens), -1, -1)
-            found = F.scaled_dot_product_attention(queries, self.k(x), self.v(x), attn_mask=mask)  # here
+            found = F.scaled_dot_product_attention(
+                queries, self.k(x), self.v(x), attn_mask=mask
+            )  # here
             return self.score(found).squeeze(-1)
 
     model = LabelAttention()
@@ -288,8 +298,14 @@ def residual_block_that_doubles(torch):
     class ResidualBlock(nn.Module):
         def __init__(self, channels):
             super().__init__()
-            self.conv1, self.bn1 = nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels)
-            self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels)
+            self.conv1, self.bn1 = (
+                nn.Conv2d(channels, channels, 3, padding=1),
+                nn.BatchNorm2d(channels),
+            )
+            self.conv2, self.bn2 = (
+                nn.Conv2d(channels, channels, 3, padding=1),
+                nn.BatchNorm2d(channels),
+            )
 
         def forward(self, x):
             skip = x

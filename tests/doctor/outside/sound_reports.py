@@ -123,7 +123,9 @@ def trained_in_evaluation_mode(torch):
     https://github.com/isht7/pytorch-deeplab-resnet/issues/39"""
     nn = torch.nn
     x, y = images(torch)
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)
+    )
     for p in model[1].parameters():
         p.requires_grad = False
     model.eval()

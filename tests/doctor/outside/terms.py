@@ -144,7 +144,11 @@ def actor_and_critic_of_one_trunk(torch):
     class ActorCritic(nn.Module):
         def __init__(self):
             super().__init__()
-            self.common, self.action, self.critic = nn.Linear(4, 16), nn.Linear(16, 2), nn.Linear(16, 1)
+            self.common, self.action, self.critic = (
+                nn.Linear(4, 16),
+                nn.Linear(16, 2),
+                nn.Linear(16, 1),
+            )
 
         def forward(self, x):
             h = torch.relu(self.common(x))
@@ -282,7 +286,9 @@ def translation_scored_on_its_padding(torch):
     text, following = text.clone() + 1, following.clone() + 1
     for i in range(24):
         text[i, 3 + i % 3 :], following[i, 2 + i % 3 :] = 0, 0
-    model = nn.Sequential(nn.Embedding(12, 8, padding_idx=0), nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 12))
+    model = nn.Sequential(
+        nn.Embedding(12, 8, padding_idx=0), nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 12)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(15):
         logits = model(text)

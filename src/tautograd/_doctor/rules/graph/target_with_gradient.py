@@ -62,7 +62,9 @@ for _ in range(4):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.walks = 0
-        self.fitted: dict[Any, Any] = {}  # since the last backward: node of a prediction -> of its loss
+        self.fitted: dict[
+            Any, Any
+        ] = {}  # since the last backward: node of a prediction -> of its loss
         self.residuals: list[tuple[Any, Any, Loss]] = []  # nodes of targets, of the values in them
 
     def on_loss(self, event: Loss) -> None:

@@ -70,7 +70,9 @@ for _ in range(8):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.lines: dict[Site, dict[int, Any]] = {}  # modules that ran in a line, until they are judged
+        self.lines: dict[
+            Site, dict[int, Any]
+        ] = {}  # modules that ran in a line, until they are judged
 
     def on_module(self, event: ModuleCall) -> None:
         if self.doctor.steps < self.enough and event.grad_mode and event.module._parameters:
@@ -117,8 +119,12 @@ def _is_overwritten(site: Site) -> bool:
             names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     if not names or any(isinstance(n, ast.Break | ast.Return | ast.Yield) for n in ast.walk(inner)):
         return False
-    read = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {
+        n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }
     added = {
-        n.target.id for n in ast.walk(inner) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        n.target.id
+        for n in ast.walk(inner)
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
     }
     return not names & (read | added)

@@ -205,7 +205,9 @@ for _ in range(8):
         self.last: tuple[Site | None, frozenset[int]] = None, frozenset()
         self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have stepped
         self.anew = 0  # steps in a row, each by an optimizer that had not stepped before
-        self.lives: dict[tuple[Any, ...], _Lives] = {}  # of the optimizers of one line and its parameters
+        self.lives: dict[
+            tuple[Any, ...], _Lives
+        ] = {}  # of the optimizers of one line and its parameters
         self.sources: dict[int, Any] = {}  # where the data comes from: loaders, and whole tensors
 
     def on_iteration(self, event: Iteration) -> None:
@@ -247,7 +249,9 @@ for _ in range(8):
 
     def _is_same_data(self, lives: _Lives) -> bool:
         """Whether what was read when the last one began is all that has been read since."""
-        return bool(lives.starts) and len([s for s in self.sources.values() if s() is not None]) <= len(lives.starts)
+        return bool(lives.starts) and len(
+            [s for s in self.sources.values() if s() is not None]
+        ) <= len(lives.starts)
 
     def after_step(self, event: Step) -> None:
         self._lived(event)
@@ -263,7 +267,6 @@ for _ in range(8):
                 "gathered is lost.",
                 made, parameters=self.doctor.names(event.parameters),
             )  # fmt: skip
-
 
     def _lived(self, event: Step) -> None:
         made = self.doctor.made_at.get(id(event.optimizer))

@@ -26,7 +26,9 @@ class ResidualOfItself(Rule):
         "A residual connection adds the input of a block to its output. If the block's output was given the "
         "input's name, the sum is twice the output, and the input is gone."
     )
-    quiet = "Sums of different names, names that are given a value once, and products such as 2 * x."
+    quiet = (
+        "Sums of different names, names that are given a value once, and products such as 2 * x."
+    )
     sure = "Certain that both are the same value, and that the name held another one before."
     refute = "Twice the value is meant."
     fix = "x = x + skip  # where skip = x stood at the beginning"
@@ -111,7 +113,11 @@ def _in(function: _Function, arguments: set[str]) -> list[tuple[int, str]]:
         if name in arguments and any(
             isinstance(other, ast.Assign)
             and other.lineno < getattr(node, "lineno", 0)
-            and any(isinstance(t, ast.Name) and t.id == name for target in other.targets for t in ast.walk(target))
+            and any(
+                isinstance(t, ast.Name) and t.id == name
+                for target in other.targets
+                for t in ast.walk(target)
+            )
             and isinstance(other.value, ast.Call)
             for other in ast.walk(function)
         ):

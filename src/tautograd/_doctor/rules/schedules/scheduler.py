@@ -211,7 +211,6 @@ for _ in range(5):
             made.site, figures={"optimizer steps": steps, "scheduler steps": 0},
         )  # fmt: skip
 
-
     def _judge_turn(self, made: _Made, steps: int) -> None:
         """Another one of the same optimizer is stepped in its place, though it has long done its part."""
         if made.site is None or self.doctor.is_cut_short:
@@ -222,7 +221,9 @@ for _ in range(5):
                 continue
             rates = [rate for _, rate in course.rates]
             done = len(rates) - next((i for i, r in enumerate(rates) if r == rates[-1]), len(rates))
-            if done >= max(ENOUGH, 3 * len(rates) // 4) and is_in_turn_with(made.site, course.stepped_at):
+            if done >= max(ENOUGH, 3 * len(rates) // 4) and is_in_turn_with(
+                made.site, course.stepped_at
+            ):
                 self.report(
                     f"This {made.kind} waits for its turn and never gets it: another scheduler of the same "
                     f"optimizer is stepped in its place, and has not changed the rate in its last {done} steps.",
@@ -260,8 +261,12 @@ def is_never_stepped(site: Site) -> bool:
 
 def _key_of(value: ast.expr, line: int) -> Any:
     """Under which key of a dictionary display a line stands; None if it is no part of one."""
-    for key, part in zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ():
-        if part.lineno <= line <= (part.end_lineno or part.lineno) and isinstance(key, ast.Constant):
+    for key, part in (
+        zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ()
+    ):
+        if part.lineno <= line <= (part.end_lineno or part.lineno) and isinstance(
+            key, ast.Constant
+        ):
             return key.value
     return None
 
@@ -291,13 +296,18 @@ def _only_read(scope: ast.AST, name: str, key: Any = None) -> bool:
 def is_in_turn_with(waiting: Site, stepping: Site | None) -> bool:
     """Whether what is made in a line is stepped only in the other branch of the `if` of a step."""
     name = _name_made(waiting)
-    tree = tree_of(stepping.file) if stepping is not None and stepping.file == waiting.file else None
+    tree = (
+        tree_of(stepping.file) if stepping is not None and stepping.file == waiting.file else None
+    )
     for node in ast.walk(tree) if tree is not None and name else ():
         if not isinstance(node, ast.If):
             continue
         for mine, other in ((node.body, node.orelse), (node.orelse, node.body)):
             steps = {ast.unparse(call.func) for call in _calls(other)}
-            if any(call.lineno == stepping.line for call in _calls(mine)) and f"{name}.step" in steps:
+            if (
+                any(call.lineno == stepping.line for call in _calls(mine))
+                and f"{name}.step" in steps
+            ):
                 return True
     return False
 
@@ -310,7 +320,9 @@ def _name_made(site: Site) -> str:
     """What a line gives a value to: `x`, `self.x`."""
     tree = tree_of(site.file)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and node.lineno <= site.line <= (node.end_lineno or node.lineno):
+        if isinstance(node, ast.Assign) and node.lineno <= site.line <= (
+            node.end_lineno or node.lineno
+        ):
             if isinstance(node.targets[0], ast.Name | ast.Attribute):
                 return ast.unparse(node.targets[0])
     return ""
