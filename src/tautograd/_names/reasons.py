@@ -51,7 +51,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch.xpu torch.Tensor.xpu torch.version.xpu", "for Intel's GPUs", ""),
     ("torch.Tensor.ipu torch.get_autocast_ipu_dtype torch.*_autocast_xla* torch.*_autocast_ipu*",
      "for accelerators that PyTorch has given up", ""),
-    ("torch.onnx", "not built yet", ""),
+    ("torch.onnx", "for writing ONNX files, which is not built yet", ""),
     ("torch.package", "for archives of Python code that run when they are opened", "torch.save"),
     ("torch.sym_*",
      "for shapes of programs that are traced", "int, float, bool"),
