@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._tensor.printing import _here, _options, format_values, get_printoptions
-from ._tensor.printing import printoptions as printoptions
-from ._tensor.printing import set_printoptions as set_printoptions
-from ._tensor.printing import tensor_repr
+from ._tensor.printing import (
+    _here,
+    _options,
+    format_values,
+    get_printoptions,
+    printoptions,
+    set_printoptions,
+    tensor_repr,
+)
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 

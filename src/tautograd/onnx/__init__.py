@@ -6,6 +6,7 @@ is being exported, and what it says of its own operations is kept for an exporte
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 
@@ -26,18 +27,21 @@ def is_in_onnx_export() -> bool:
 
 def _operator_set(version: int) -> types.ModuleType:
     """The module that holds an operator set's rules for PyTorch's operations: none, without an exporter."""
-    name = f"{__name__}.symbolic_opset{version}"
-    about = f"`torch.onnx.symbolic_opset{version}`: rules of an exporter that is not here."
-    return sys.modules.setdefault(name, types.ModuleType(name, about))
+    path = f"onnx.symbolic_opset{version}"
+    about = f"`torch.{path}`: rules of an exporter that is not here."
+    module = types.ModuleType(f"{__name__.partition('.')[0]}.{path}", about)
+    module.__getattr__ = functools.partial(_missing, f"torch.{path}")  # type: ignore[method-assign]
+    return sys.modules.setdefault(module.__name__, module)
+
+
+def _missing(path: str, name: str) -> object:
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(path, name, ()), name=name)
 
 
 globals().update({f"symbolic_opset{version}": _operator_set(version) for version in range(7, 21)})
-
-
-def __getattr__(name: str) -> object:
-    from .._nearest import missing_name
-
-    raise AttributeError(missing_name("torch.onnx", name, globals()), name=name)
+__getattr__ = functools.partial(_missing, "torch.onnx")
 
 
 _ = operators, symbolic_helper  # parts that PyTorch loads with the package

@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import OnnxExporterError
 
-_NAME = re.compile(r"[a-zA-Z0-9-_]+::[a-zA-Z-_]+[a-zA-Z0-9-_]*")
+_NAME = re.compile(r"[a-zA-Z0-9-_]+::[a-zA-Z-_]+[a-zA-Z0-9-_]*$")
 _registered: dict[str, dict[int, Callable[..., Any]]] = {}
 
 
@@ -33,7 +33,7 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 def _checked(name: str) -> str:
     """A name with its domain; one without is PyTorch's own."""
     name = f"aten{name}" if name.startswith("::") else name
-    if not _NAME.fullmatch(name):
+    if not _NAME.match(name):
         raise OnnxExporterError(
             f"Failed to register operator {name}. The symbolic name must match the format "
             "domain::name, and should start with a letter and contain only alphanumeric characters"

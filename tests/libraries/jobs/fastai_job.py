@@ -25,7 +25,9 @@ for optimizer in (Adam, ranger):
     with learner.no_bar(), learner.no_logging():
         learner.fit_one_cycle(2, 1e-2)
     print([[f"{v:.4f}" for v in map(float, row)] for row in learner.recorder.values])
-    print([f"{v:.4f}" for v in map(float, learner.recorder.losses)], f"{learner.recorder.lrs[-1]:.6f}")
+    print(
+        [f"{v:.4f}" for v in map(float, learner.recorder.losses)], f"{learner.recorder.lrs[-1]:.6f}"
+    )
     with learner.no_bar():
         predictions, targets = learner.get_preds()
     print(tuple(predictions.shape), f"{predictions.max().item():.4f}", int(targets.sum()))

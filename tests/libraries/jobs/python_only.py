@@ -3,9 +3,6 @@
 Import this first: torchvision asks for these operations by name while it is imported.
 """
 
-import sys
-import types
-
 import torch
 
 for name in ("nms", "qnms"):

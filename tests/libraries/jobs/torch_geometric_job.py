@@ -5,7 +5,13 @@ import torch.nn.functional as F
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import (
-    GATConv, GCNConv, GINConv, SAGEConv, TransformerConv, global_add_pool, global_mean_pool,
+    GATConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+    TransformerConv,
+    global_add_pool,
+    global_mean_pool,
 )  # fmt: skip
 from torch_geometric.transforms import AddSelfLoops, NormalizeFeatures, ToUndirected
 from torch_geometric.utils import degree, softmax, to_dense_adj
@@ -15,7 +21,9 @@ torch.manual_seed(0)
 
 nodes, classes = 30, 4
 graph = Data(
-    x=torch.rand(nodes, 8), edge_index=torch.randint(nodes, (2, 90)), y=torch.randint(classes, (nodes,))
+    x=torch.rand(nodes, 8),
+    edge_index=torch.randint(nodes, (2, 90)),
+    y=torch.randint(classes, (nodes,)),
 )
 graph = AddSelfLoops()(ToUndirected()(NormalizeFeatures()(graph)))
 print(graph, round(float(degree(graph.edge_index[0], nodes).mean()), 4))
@@ -28,8 +36,12 @@ class Net(torch.nn.Module):
     def __init__(self, kind):
         super().__init__()
         if kind is GINConv:
+
             def mlp(i, o):
-                return torch.nn.Sequential(torch.nn.Linear(i, o), torch.nn.ReLU(), torch.nn.Linear(o, o))
+                return torch.nn.Sequential(
+                    torch.nn.Linear(i, o), torch.nn.ReLU(), torch.nn.Linear(o, o)
+                )
+
             self.first, self.second = GINConv(mlp(8, 16)), GINConv(mlp(16, classes))
         else:
             self.first, self.second = kind(8, 16), kind(16, classes)
@@ -56,7 +68,9 @@ graphs = [
 convolution, head = GCNConv(8, 16), torch.nn.Linear(32, 2)
 for batch in DataLoader(graphs, batch_size=3, shuffle=True):
     hidden = convolution(batch.x, batch.edge_index).relu()
-    pooled = torch.cat([global_mean_pool(hidden, batch.batch), global_add_pool(hidden, batch.batch)], -1)
+    pooled = torch.cat(
+        [global_mean_pool(hidden, batch.batch), global_add_pool(hidden, batch.batch)], -1
+    )
     loss = F.cross_entropy(head(pooled), batch.y)
     loss.backward()
     print(batch, f"{loss.item():.4f} {convolution.lin.weight.grad.norm().item():.4f}")

@@ -19,7 +19,9 @@ augmented = torch.stack([augment(p) for p in pictures])
 print(augmented.shape, f"{augmented.mean().item():.4f} {augmented.std().item():.4f}")
 turned = TF.rotate(TF.resize(pictures, [48, 48], antialias=True), 30.0)
 print(f"{turned.mean().item():.4f}", tuple(TF.five_crop(pictures, 32)[4].shape))
-second = v2.Compose([v2.RandomResizedCrop(48, antialias=True), v2.ToDtype(torch.float32, scale=True)])
+second = v2.Compose(
+    [v2.RandomResizedCrop(48, antialias=True), v2.ToDtype(torch.float32, scale=True)]
+)
 print(f"{second(pictures).mean().item():.4f}", tuple(utils.make_grid(pictures, nrow=2).shape))
 
 for name in ("resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1"):

@@ -9,8 +9,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-import tautograd as torch
-
 from ..._user_code.sites import warning_level
 from ._collate import default_collate, default_convert
 from ._passes import DatasetKind, Pass, PassHere, PassOfWorkers
