@@ -326,7 +326,8 @@ def start() -> None:
 def _route_all(autograd: Any) -> None:
     from .public import FUNCTIONS, LINALG, NN_FUNCTIONAL, SPECIAL
 
-    members = list(vars(Tensor).items())
+    # A program may have put functions of its own there, and functions of ours under other names.
+    members = [(name, held) for name, held in vars(Tensor).items() if not _is_programs(held)]
     names = {(member, name) for name, member in members if isinstance(member, FunctionType)}
     for name, member in members:
         if isinstance(member, FunctionType):
@@ -345,6 +346,15 @@ def _route_all(autograd: Any) -> None:
     module = sys.modules.get(f"{_TOP}.fft")
     for name in getattr(module, "__all__", ()):
         route(getattr(module, name), name)
+
+
+def _is_programs(held: Any) -> bool:
+    """Whether a function, or a property's, is not the engine's, or is one that nobody is asked about."""
+    fn = held.fget if isinstance(held, property) else held
+    if not isinstance(fn, FunctionType):
+        return False
+    is_ours = fn.__code__.co_filename.startswith(os.path.dirname(ROUTED_FILE) + os.sep)
+    return not is_ours or fn.__name__ in _UNASKED
 
 
 def declared(fn: Any, name: str, method: bool = False) -> None:
