@@ -23,7 +23,8 @@ import numpy as np
 from ..._tensor.tensor import OWN_DTYPE, Tensor
 from ..._user_code.sites import mark
 from ..apply import edge_of
-from ..modes import change, modes, set_grad
+from ..lifted import run_lifted
+from ..modes import change, modes, set_grad, shared
 from ..node import FREED, Node
 from ..saved import unpack
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks, sum_of
@@ -89,7 +90,7 @@ def walk(
                 elif edge not in waiting:
                     _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
             first = heappop(heap)[1] if heap else None
-        if captures is not None or lifted or modes.anomaly:
+        if captures is not None or lifted or (not shared.ordinary and modes.anomaly):
             run.enter(create_graph)
             way = captures, needed, accumulate
             _walk_lifted(first, heap, pending, waiting, freed_at, lifted, way)
@@ -203,6 +204,7 @@ def _walk_lifted(
 ) -> None:
     """The same for gradients that are tensors, or are captured, or looked at by anomaly detection."""
     captures, needed, accumulate = way
+    captured = () if captures is None else captures.edges
     if node is not None:
         heappush(heap, (-node.sequence, node))
     while heap:
@@ -211,7 +213,10 @@ def _walk_lifted(
         if needed is not None and node not in needed.through:
             arrive(node, gradient, captures, accumulate, lifted, False)
             continue
-        grads = _run_unusual(node, gradient, captures, accumulate, lifted)
+        if node.unusual or gradient is None or node in captured or not (lifted and shared.ordinary):
+            grads = _run_unusual(node, gradient, captures, accumulate, lifted)
+        else:  # the same, four calls less
+            grads = run_lifted(node, gradient, True)
         gradient = None
         if freed_at is not None and node.saved:
             node.saved = FREED
@@ -222,10 +227,18 @@ def _walk_lifted(
         for i, edge in enumerate(node.edges):
             if edge is None or (needed is not None and edge not in needed.all):
                 continue
-            if not edge.is_leaf_edge and edge not in pending:
-                heappush(heap, (-edge.sequence, edge))
+            if not edge.is_leaf_edge:
+                is_new = edge not in pending
+                if is_new:
+                    heappush(heap, (-edge.sequence, edge))
+                grad = grads[i]
+                if is_new and lifted and grad is not None and edge.outputs is None:
+                    data = grad._data
+                    if data.shape == edge.shape and data.dtype is edge.dtype:
+                        pending[edge] = grad
+                        continue
             _deliver_fitted(node, i, grads[i], pending, lifted)
-            grads[i] = None
+            grad = grads[i] = None
             if edge.is_leaf_edge:
                 waiting[edge] -= 1
                 if not waiting[edge]:

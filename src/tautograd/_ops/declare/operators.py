@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._autograd.lifted import DIRECT
 from ..._tensor.tensor import Tensor
 from .. import families as _families  # noqa: F401  (every other method is there first)
 from ..elementwise.arithmetic import add_op, mul_op, sub_op
@@ -39,6 +42,8 @@ _cls.__radd__ = _operator(add_op, "__add__", direct=_REAL)
 _cls.__rmul__ = _operator(mul_op, "__mul__", direct=_REAL + _FLOATS)
 _operator(sub_op, "__sub__", direct=_REAL)
 _operator(div_op, "__truediv__", direct=_FLOATS)
+DIRECT[np.add], DIRECT[np.multiply] = _cls.__add__, _cls.__mul__
+DIRECT[np.subtract], DIRECT[np.true_divide] = _cls.__sub__, _cls.__truediv__
 _operator(pow_scalar_op, "__pow__", "power")
 
 # Methods that other packages have put there, and those by which Python asks for a number or an element.

@@ -171,7 +171,7 @@ def unanswered(operator: Any, self: Any, other: Any) -> Any:
 
     Once public calls look for such classes, they have been asked before.
     """
-    if _started or _here.disabled or not _is_speaking(other):
+    if looks_for_others or _here.disabled or not _is_speaking(other):
         return NotImplemented
     start()
     members = vars(Tensor)
@@ -303,15 +303,15 @@ _UNASKED = frozenset(
 MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
-_started: list[bool] = []  # with something in it, once public calls look for classes and modes
+looks_for_others: list[bool] = []  # with something in it, once public calls look for classes and modes
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 
 def start() -> None:
     """Let public calls look for classes to ask from now on: there is one."""
-    if _started:
+    if looks_for_others:
         return
-    _started.append(True)
+    looks_for_others.append(True)
     EVER_USED.append(
         True
     )  # what passes public functions by takes the general way, as under autocast
@@ -343,7 +343,7 @@ def start() -> None:
 
 def declared(fn: Any, name: str, method: bool = False) -> None:
     """A public function is there that was not before."""
-    if _started:
+    if looks_for_others:
         route(fn, name, method)
     else:
         _declared.append((fn, name, method))
@@ -351,7 +351,7 @@ def declared(fn: Any, name: str, method: bool = False) -> None:
 
 def declared_attribute(name: str, getter: Any) -> None:
     """A property of tensors is there that was not before, or another in its place."""
-    if _started:
+    if looks_for_others:
         _route_attribute(name, getter)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...._autograd.apply import apply
 from ...._autograd.autocast_state import EVER_USED
-from ...._autograd.lifted import COUNTERPARTS
+from ...._autograd.lifted import COUNTERPARTS, DIRECT
 from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import check_broadcast
@@ -145,4 +145,5 @@ _tensor: Any = Tensor
 _tensor.__matmul__, _tensor.__rmatmul__ = _matmul_operator, _reflected
 COUNTERPARTS[np.matmul] = matmul
 COUNTERPARTS[np.dot] = matmul
+DIRECT[np.matmul] = plain_product  # called with tensors only: a number is no matrix
 LINALG["matmul"] = matmul
