@@ -102,6 +102,13 @@ class Lifted(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Lifted:
         return Lifted(self.tensor[lower(index)])
 
+    def turned(self) -> Lifted | None:
+        """The last two dimensions exchanged, by the shorter way; None where there is none."""
+        if not shared.ordinary or EVER_USED or looks_for_others:
+            return None
+        found = DIRECT["turned"](self.tensor, len(self.tensor._data.shape))
+        return None if found is None else Lifted(found)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method != "__call__":
             return self._call(getattr(ufunc, method), args, kwargs, f"{ufunc.__name__}.{method}")

@@ -32,6 +32,7 @@ from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
 
 _FLOAT32 = np.dtype(np.float32)
+_ndarray, _add = np.ndarray, np.add
 
 
 def run_backward(
@@ -117,33 +118,45 @@ def _walk_arrays(
     """`loss.backward()`: raw arrays, which end in the `.grad` of leaves. All is written out here, for a call
     costs as much as ten of these lines."""
     quietly = modes.quietly
+    count = waiting.get  # of the edges that lead to a leaf; of a node None
     while node is not None:
         ready: Any = None  # one node that need not go through the heap
         gradient = pending.pop(node)
         edges = node.edges
-        op = node.op
         if gradient is None or node.unusual:
             run.enter(False)
             grads = _run_unusual(node, gradient, None, True, False)
-        elif node.dtype is not _FLOAT32 or op.rules is None:
-            grads = quietly(run_rules, node, gradient)
-        elif op.saves_nothing:  # the same, one call less
-            grads = quietly(op.rules, node, edges, gradient, ())
+            saved = node.saved
+            if freed_at is not None and saved and node.packed is not None:
+                node.packed = None
         else:
-            grads = quietly(op.rules, node, edges, gradient, unpack(node))
+            op = node.op
+            if op.saves_nothing:
+                saved = ()
+            else:  # what `unpack` does, one call less
+                saved = node.saved
+                if saved is FREED:
+                    unpack(node)
+                for box, version, _ in node.versions:
+                    if box[0] != version:
+                        unpack(node)
+            if node.dtype is not _FLOAT32 or op.rules is None:
+                grads = quietly(run_rules, node, gradient)
+            else:  # the same, one call less
+                grads = quietly(op.rules, node, edges, gradient, saved)
         gradient = None
-        if freed_at is not None and node.saved:
+        if saved and freed_at is not None:
+            saved = None
             node.saved = FREED
             node.versions = freed_at
-            if node.unusual and node.packed is not None:
-                node.packed = None
         if type(grads) is tuple:
             grads = list(grads)  # so that an array can leave it
         for i, edge in enumerate(edges):
             if edge is None:
                 continue
             grad = grads[i]
-            if edge.is_leaf_edge:
+            left = count(edge)
+            if left is not None:
                 like = edge._data
                 if grad is not None and (
                     grad.shape != like.shape
@@ -151,7 +164,7 @@ def _walk_arrays(
                 ):
                     dtype = like.dtype if edge._grad_dtype is OWN_DTYPE else grad.dtype
                     grad = quietly(fit, node, i, grad, like.shape, dtype, False)
-                left = waiting[edge] - 1
+                left -= 1
                 if left or edge in pending:
                     if grad is not None:
                         deliver(pending, edge, 0, grad)
@@ -173,7 +186,14 @@ def _walk_arrays(
                 if grad.shape != shape or (grad.dtype is not dtype and grad.dtype != dtype):
                     grad = quietly(fit, node, i, grad, shape, dtype, False)
                 if edge in pending:
-                    deliver(pending, edge, 0, grad)
+                    present = pending[edge]
+                    if present is None:
+                        pending[edge] = grad
+                    elif type(present) is type(grad) is _ndarray:
+                        pending[edge] = quietly(_add, present, grad)
+                    else:
+                        pending[edge] = sum_of(present, grad)
+                    present = None
                     continue
                 pending[edge] = grad
             else:
@@ -205,6 +225,7 @@ def _walk_lifted(
     """The same for gradients that are tensors, or are captured, or looked at by anomaly detection."""
     captures, needed, accumulate = way
     captured = () if captures is None else captures.edges
+    site = mark()
     if node is not None:
         heappush(heap, (-node.sequence, node))
     while heap:
@@ -216,7 +237,11 @@ def _walk_lifted(
         if node.unusual or gradient is None or node in captured or not (lifted and shared.ordinary):
             grads = _run_unusual(node, gradient, captures, accumulate, lifted)
         else:  # the same, four calls less
-            grads = run_lifted(node, gradient, True)
+            modes.site = site
+            try:
+                grads = run_lifted(node, gradient, True)
+            finally:
+                modes.site = None  # others, such as a hook's, know their own
         gradient = None
         if freed_at is not None and node.saved:
             node.saved = FREED
