@@ -120,8 +120,9 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
                         leaf._grad = make(grad)
                         return
         elif owned:
+            # (NumPy's scalars are nobody's memory)
             with accumulating:
-                if _keeps(leaf, grad):
+                if leaf._grad is None and (isinstance(grad, np.generic) or _keeps(leaf, grad)):
                     leaf._grad = make(grad)
                     return
         _add_to_grad(leaf, grad, lifted)

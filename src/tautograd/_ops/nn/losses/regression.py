@@ -129,7 +129,7 @@ def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) ->
     if dtype is target._data.dtype:
         if dtype is not _FLOAT32:  # which every loss is defined for
             refuse(op, dtype)
-        return apply(op, (input, target), parameters)  # type: ignore[no-any-return]
+        return op.apply((input, target), parameters)  # type: ignore[no-any-return]
     dtype = promote_types(
         input.dtype, target.dtype
     ).numpy  # both are broadcast first: no dtype is weak
