@@ -172,7 +172,7 @@ def unanswered(operator: Any, self: Any, other: Any) -> Any:
 
     Once public calls look for such classes, they have been asked before.
     """
-    if _started or _here.disabled or not _is_speaking(other):
+    if looks_for_others or _here.disabled or not _is_speaking(other):
         return NotImplemented
     start()
     members = vars(Tensor)
@@ -305,22 +305,22 @@ MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
 _TOP = __name__.partition(".")[0]
-_started: list[bool] = []  # with something in it, once public calls look for classes and modes
+looks_for_others: list[bool] = []  # with something in it, once public calls look for classes and modes
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 
 def start() -> None:
     """Let public calls look for classes to ask from now on: there is one. Who comes second waits for all of it."""
-    if _started:
+    if looks_for_others:
         return
     # Before the lock: whoever imports a module may hold that module's own and come to `declared`.
     autograd = importlib.import_module(f"{_TOP}.autograd")
     with making:
-        if not _started:
+        if not looks_for_others:
             # What passes public functions by takes the general way, as under autocast.
             EVER_USED.append(True)
             _route_all(autograd)
-            _started.append(True)
+            looks_for_others.append(True)
 
 
 def _route_all(autograd: Any) -> None:
@@ -360,7 +360,7 @@ def _is_programs(held: Any) -> bool:
 def declared(fn: Any, name: str, method: bool = False) -> None:
     """A public function is there that was not before."""
     with making:
-        if not _started:
+        if not looks_for_others:
             _declared.append((fn, name, method))
         else:
             route(fn, name, method)
@@ -369,7 +369,7 @@ def declared(fn: Any, name: str, method: bool = False) -> None:
 def declared_attribute(name: str, getter: Any) -> None:
     """A property of tensors is there that was not before, or another in its place."""
     with making:
-        if _started:
+        if looks_for_others:
             _route_attribute(name, getter)
 
 
