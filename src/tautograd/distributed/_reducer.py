@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.graph import increment_version
 from .._tensor.tensor import Tensor, make
 from ..futures import Future
 from ._process_group import ProcessGroup
@@ -235,7 +236,7 @@ class Reducer:
             parameter.grad = make(view.copy())
         else:
             np.copyto(parameter._grad._data, view)
-            parameter._grad._version_box[0] += 1
+            increment_version(parameter._grad)
 
     def shadow(self) -> None:
         """Take part in the reduction of a backward that this rank does not have."""
