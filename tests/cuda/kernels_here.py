@@ -216,6 +216,29 @@ def many_classes(dtype: str) -> list[str]:
     return wrong
 
 
+def recurrent_steps(backend: Any, dtype: str) -> list[str]:
+    """What goes wrong in an LSTM of several blocks and tiles, with its products in the kernel and without."""
+    import tautograd as torch
+    from tautograd._ops.on_gpu import lstm
+
+    wrong = []
+    for width, few in ((140, lstm._FEW), (33, lstm._FEW), (33, 0)):
+        lstm._FEW, found, before = few, [], backend.launches
+        for device in ("cpu", "cuda"):
+            torch.manual_seed(0)
+            net = torch.nn.LSTM(5, width, bidirectional=True).to(getattr(torch, dtype)).to(device)
+            x = torch.randn(3, 19, 5, dtype=getattr(torch, dtype)).to(device).requires_grad_()
+            out, (h, c) = net(x)
+            (out.square().sum() + (h * c).sum()).backward()
+            tensors = (out, h, c, x.grad, *[p.grad for p in net.parameters()])
+            found.append([v.detach().cpu().numpy() for v in tensors])
+        launches = backend.launches - before
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13) or launches < 12:
+            wrong.append(f"LSTM of {width}, {few}: apart by {apart}, {launches} launches")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -226,7 +249,7 @@ def main(dtype: str, records: list[str]) -> None:
         matrix.run(name, dtype)
     problems = [*matrix.problems, *in_place(backend)]
     if dtype in ("float32", "float64"):
-        problems += many_classes(dtype)
+        problems += many_classes(dtype) + recurrent_steps(backend, dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 
