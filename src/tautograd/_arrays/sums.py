@@ -29,6 +29,8 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
     NumPy adds pairwise along the axis that is innermost in memory only, and in half precision without
     the bits that a sum of many needs: 1,000 ones are 256 in bfloat16.
     """
+    if hasattr(type(x), "raw"):
+        return x.sum(dim, dtype, None, keepdim)
     half = x.dtype if dtype is None and is_narrow(x) else None
     if half is not None:
         x = np.astype(x, np.float32)

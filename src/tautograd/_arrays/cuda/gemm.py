@@ -191,7 +191,7 @@ class Gemm:
                 np.copyto(out, found)
             return out
         places = (x.ptr, turn_x, lead_x), (y.ptr, turn_y, lead_y), (out.ptr, lead)
-        if pays:
+        if pays and (m | n | k) % _ALIGNED:
             for part in _even_parts(m, n, k):
                 self._multiply(code, size, *places, *part)
         else:

@@ -121,7 +121,10 @@ def _product(x: Any, y: Any) -> Any:
 
 def _are_real(*arrays: Any) -> bool:
     """Whether these are arrays of real numbers on the GPU."""
-    return all(type(x) is CudaArray and x.dtype.char in "fdeE" for x in arrays)
+    for x in arrays:
+        if type(x) is not CudaArray or x.dtype.char not in "fdeE":
+            return False
+    return True
 
 
 def _batch_times_turned(g: Any, y: Any) -> Any:
