@@ -149,6 +149,18 @@ def _batched(dtype: Any) -> Any:
     return gemm
 
 
+def _scattered(dtype: Any) -> Any:
+    one = _product(dtype)
+
+    def gemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, b: int, ldb: int,
+             beta: int, c: int, ldc: int, count: int) -> None:  # fmt: skip
+        tables = [(ctypes.c_int64 * count).from_address(at) for at in (a, b, c)]
+        for x, y, z in zip(*tables, strict=True):
+            one(h, ta, tb, m, n, k, alpha, x, lda, y, ldb, beta, z, ldc)
+
+    return gemm
+
+
 def gemm_of(backend: Any) -> Gemm:
     """`Gemm` with a cuBLAS of NumPy."""
     found = Gemm.__new__(Gemm)
@@ -158,6 +170,7 @@ def gemm_of(backend: Any) -> Gemm:
     found.lt = None
     kinds = [np.dtype(name) for name in ("f", "d", "e", bfloat16)]
     found.calls = {kind.char: (_product(kind), _batched(kind)) for kind in kinds}
+    found.scattered = {kind.char: _scattered(kind) for kind in kinds[:2]}
     found.one, found.zero = dict.fromkeys(found.calls, 1), dict.fromkeys(found.calls, 0)
     return found
 
@@ -239,6 +252,30 @@ def recurrent_steps(backend: Any, dtype: str) -> list[str]:
     return wrong
 
 
+def long_attention(backend: Any, dtype: str) -> list[str]:
+    """What goes wrong in attention of heads side by side, over more positions than one block takes."""
+    import tautograd as torch
+
+    attend = torch.nn.functional.scaled_dot_product_attention
+    wrong = []
+    for queries, keys, causal in ((256, 256, True), (256, 256, False), (131, 131, True), (5, 140, True)):
+        rng, found = np.random.default_rng(0), []
+        given = [rng.standard_normal((2, n, 3, 4)) for n in (queries, keys, keys)]
+        pull = rng.standard_normal((2, queries, 3, 4))
+        for device in ("cpu", "cuda"):
+            x = [torch.tensor(a, dtype=getattr(torch, dtype)).to(device) for a in (*given, pull)]
+            leaves = [a.requires_grad_() for a in x[:3]]
+            out = attend(*[a.transpose(1, 2) for a in leaves], is_causal=causal).transpose(1, 2)
+            if device == "cuda" and not out.is_contiguous():
+                wrong.append(f"heads of {queries} and {keys} positions were copied apart")
+            out.backward(x[3])
+            found.append([v.detach().cpu().numpy() for v in (out, *[a.grad for a in leaves])])
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13):
+            wrong.append(f"attention of {queries} to {keys}, {causal}: apart by {apart}")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -250,6 +287,7 @@ def main(dtype: str, records: list[str]) -> None:
     problems = [*matrix.problems, *in_place(backend)]
     if dtype in ("float32", "float64"):
         problems += many_classes(dtype) + recurrent_steps(backend, dtype)
+        problems += long_attention(backend, dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

@@ -116,6 +116,7 @@ class HollowBackend(FakeBackend):
         found.lt = SimpleNamespace(kinds="feE", affine=self._counted("affine", True))
         calls = self._counted("gemm"), self._counted("gemm batched")
         found.calls = dict.fromkeys("fdeE", calls)
+        found.scattered = dict.fromkeys("fd", self._counted("gemm scattered"))
         found.one, found.zero = dict.fromkeys("fdeE", 1), dict.fromkeys("fdeE", 0)
         return found
 

@@ -78,6 +78,23 @@ extern "C" __global__ void copy_rows(const unsigned short* a, unsigned short* r,
 """
 
 
+_PACK_PLACES = Struct("q" * 12).pack_into
+# Where the matrices of a batch in two dimensions begin: of both factors and of the result.
+_PLACES = r"""
+typedef long long Int;
+extern "C" __global__ void places(Int* table, Int count, Int inner, Int x, Int x_outer, Int x_inner, Int y,
+    Int y_outer, Int y_inner, Int r, Int r_outer, Int r_inner) {
+  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  Int a = i / inner, b = i % inner;
+  table[i] = x + a * x_outer + b * x_inner;
+  table[count + i] = y + a * y_outer + b * y_inner;
+  table[2 * count + i] = r + a * r_outer + b * r_inner;
+}
+"""
+_INT = np.dtype(np.int64)
+
+
 class Gemm:
     """`gemm(x, y, out)`: the product of two `CudaArray`s, or None where cuBLAS has no such call."""
 
@@ -86,6 +103,8 @@ class Gemm:
         1 << 20
     )  # results, from which on cuBLASLt's longer call takes less time than a second kernel
     _copier: Any = None
+    _placer: Any = None
+    scattered: Any = None  # cuBLAS's calls for matrices that lie anywhere, by the dtype's code
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -104,6 +123,7 @@ class Gemm:
             c: (getattr(self.cublas, f"{n}gemm"), getattr(self.cublas, f"{n}gemmStridedBatched"))
             for c, n in _LETTERS.items()
         }
+        self.scattered = {c: getattr(self.cublas, f"{n}gemmBatched") for c, n in _LETTERS.items()}
         for half, kind in _HALVES.items():
             self.calls[half] = in_half(self.cublas.gemmEx, self.cublas.gemmStridedBatchedEx, kind)
         library = load()
@@ -116,6 +136,10 @@ class Gemm:
                     checked(getattr(library, f"cublas{n.upper()}gemm_v2")),
                     checked(getattr(library, f"cublas{n.upper()}gemmStridedBatched")),
                 )
+                for c, n in _LETTERS.items()
+            }
+            self.own_scattered = {
+                c: checked(getattr(library, f"cublas{n.upper()}gemmBatched"))
                 for c, n in _LETTERS.items()
             }
             for half, kind in _HALVES.items():
@@ -350,6 +374,39 @@ class Gemm:
         )  # fmt: skip
         return out
 
+    def heads(self, x: Any, y: Any, out: Any) -> bool:
+        """`out = x @ y` of batches in two dimensions, each matrix where it lies; False where cuBLAS cannot read one.
+
+        Of heads, which lie side by side at each position, the matrices are not evenly spaced: cuBLAS is told where
+        each begins, and nothing is copied.
+        """
+        code, size = x.dtype.char, x.dtype.itemsize
+        if self.scattered is None or code not in self.scattered or len(out.shape) != 4:
+            return False
+        (outer, inner, m, n), k = out.shape, x.shape[-1]
+        first, second = _as_it_lies(x, m, k, size), _as_it_lies(y, k, n, size)
+        result = _as_it_lies(out, m, n, size)
+        if not (first and second and result) or result[0] == _TRANS:
+            return False
+        if self._placer is None:
+            self._placer = self.backend.compile(_PLACES, "places")
+        count = outer * inner
+        table = new((3 * count,), _INT)
+        starts = [v for a in (x, y, out) for v in (a.ptr, *a.strides[:2])]
+        values = (table.ptr, count, inner, *starts)
+        self.backend.launch(self._placer, -(-count // 128), 128, 0, _PACK_PLACES, values)
+        if self.backend.capture is None or self.own is None:
+            call, handle = self.scattered[code], self.handle_of()
+        else:
+            stream = self.backend.cupy.cuda.get_current_stream().ptr
+            call, handle = self.own_scattered[code], self.own.on(stream)
+        at = table.ptr
+        call(
+            handle, second[0], first[0], n, m, k, self.one[code], at + 8 * count, second[1], at, first[1],
+            self.zero[code], at + 16 * count, result[1], count,
+        )  # fmt: skip
+        return True
+
     def _spaced(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int, int]:
         """A batch as cuBLAS can read it: `_placed`, and how far apart its matrices are."""
         step, along = x.strides[-2:]
@@ -390,6 +447,16 @@ def _is_by_rows(x: Any) -> bool:
     (rows, columns), (down, along), size = x.shape, x.strides, x.dtype.itemsize
     apart = along == size and down >= columns * size and down % size == 0 and rows > 1
     return bool(x.dense or apart)
+
+
+def _as_it_lies(x: Any, rows: int, columns: int, size: int) -> tuple[int, int] | None:
+    """How cuBLAS reads the matrices of a batch: whether transposed, and the leading dimension; None where it cannot."""
+    step, along = x.strides[-2:]
+    if (along == size or columns == 1) and step >= columns * size and not step % size:
+        return _NO_TRANS, step // size
+    if (step == size or rows == 1) and along >= rows * size and not along % size:
+        return _TRANS, along // size
+    return None
 
 
 def _apart(x: Any) -> int:
