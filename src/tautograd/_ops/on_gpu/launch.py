@@ -33,11 +33,17 @@ __device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x)
 __device__ __forceinline__ float of_bits(unsigned x) { return __uint_as_float(x); }
 #endif
 __device__ __forceinline__ float wide_b(unsigned short x) { return of_bits((unsigned)x << 16); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ unsigned short narrow_b(float x) {
+  unsigned short r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r;
+}
+#else
 __device__ __forceinline__ unsigned short narrow_b(float x) {
   unsigned u = bits_of(x);
   if (x != x) return (unsigned short)(u >> 16 | 0x40);
   return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+#endif
 struct S {
   unsigned short bits;
   __device__ __forceinline__ operator float() const { return WIDE(bits); }

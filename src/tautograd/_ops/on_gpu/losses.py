@@ -70,22 +70,30 @@ NLL_ROWS = kernel(
 }""",
 )
 # Cross entropy of many classes: a block has a row, and finds its largest score and the sum of exponentials in one
-# pass; only the logarithm of that sum is kept.
+# pass; only the logarithm of that sum is kept. A NaN is in the sum, so the largest score may pass it by.
 ROW_LOSSES = kernel(
     "row_losses",
     r"""(const S* x, const Int* target, T* sums, T* losses, Int classes, Int step, Int ignored, Int wide) {
+  const int PACKS = 2, COUNT = 16 / sizeof(S);
   Int t = target[blockIdx.x];
   x += blockIdx.x * step;
-  T best = x[0], total = 0, v[16 / sizeof(S)];
-  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
-    T now = best;
-    if (wide && i + EACH <= classes) {
-      Pack pack = *(const Pack*)(x + i);
-      for (int k = 0; k < EACH; ++k) v[k] = pack.at[k];
-    } else for (int k = 0; k < EACH; ++k) v[k] = i + k < classes ? (T)x[i + k] : (T)-INFINITY;
-    for (int k = 0; k < EACH; ++k) now = larger(now, v[k]);
+  T best = x[0], total = 0;
+  for (Int start = (Int)threadIdx.x * COUNT; start < classes; start += (Int)blockDim.x * COUNT * PACKS) {
+    T v[PACKS][COUNT], now = best;
+    #pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+      Int i = start + (Int)blockDim.x * COUNT * p;
+      if (wide && i + COUNT <= classes) {
+        Pack pack = *(const Pack*)(x + i);
+        for (int k = 0; k < COUNT; ++k) v[p][k] = pack.at[k];
+      } else for (int k = 0; k < COUNT; ++k) v[p][k] = i + k < classes ? (T)x[i + k] : (T)-INFINITY;
+    }
+    #pragma unroll
+    for (int p = 0; p < PACKS; ++p) for (int k = 0; k < COUNT; ++k) now = fmax(now, v[p][k]);
+    if (now == (T)-INFINITY) continue;
     if (now != best) { total *= exp(best - now); best = now; }
-    for (int k = 0; k < EACH; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
+    #pragma unroll
+    for (int p = 0; p < PACKS; ++p) for (int k = 0; k < COUNT; ++k) total += exp(v[p][k] - best);
   }
   T most = block_max(best);
   total = block_sum(best == most ? total : total * exp(best - most));
@@ -113,20 +121,34 @@ ROW_SLOPES = kernel(
     "row_slopes",
     r"""(const T* share, const Int* target, const S* x, const T* sums, S* r, Int classes, Int step, Int out_step,
      Int ignored, Int wide) {
+  const int PACKS = 2, COUNT = 16 / sizeof(S);
   Int t = target[blockIdx.x];
   x += blockIdx.x * step; r += blockIdx.x * out_step;
   T part = t == ignored ? (T)0 : -share[0], sum = sums[blockIdx.x];
-  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
-    if (wide && i + EACH <= classes) {
-      Pack pack = *(const Pack*)(x + i), found;
-      for (int k = 0; k < EACH; ++k) {
-        T v = pack.at[k];
-        found.at[k] = part == (T)0 ? (T)0 : (exp(v - sum) - (i + k == t ? (T)1 : (T)0)) * part;
+  bool none = part == (T)0;
+  for (Int start = (Int)threadIdx.x * COUNT; start < classes; start += (Int)blockDim.x * COUNT * PACKS) {
+    Pack pack[PACKS];
+    #pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+      Int i = start + (Int)blockDim.x * COUNT * p;
+      if (wide && i + COUNT <= classes) pack[p] = *(const Pack*)(x + i);
+    }
+    #pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+      Int i = start + (Int)blockDim.x * COUNT * p, at = t - i;
+      if (wide && i + COUNT <= classes) {
+        Pack found;
+        bool here = at >= 0 && at < COUNT;
+        for (int k = 0; k < COUNT; ++k) {
+          T v = exp((T)pack[p].at[k] - sum);
+          if (here && k == at) v -= (T)1;
+          found.at[k] = none ? (T)0 : v * part;
+        }
+        *(Pack*)(r + i) = found;
+      } else for (Int j = i; j < classes && j < i + COUNT; ++j) {
+        T v = exp((T)x[j] - sum) - (j == t ? (T)1 : (T)0);
+        r[j] = none ? (T)0 : v * part;
       }
-      *(Pack*)(r + i) = found;
-    } else for (Int j = i; j < classes && j < i + EACH; ++j) {
-      T v = x[j];
-      r[j] = part == (T)0 ? (T)0 : (exp(v - sum) - (j == t ? (T)1 : (T)0)) * part;
     }
   }
 }""",
