@@ -276,6 +276,26 @@ def long_attention(backend: Any, dtype: str) -> list[str]:
     return wrong
 
 
+def many_rows(dtype: str) -> list[str]:
+    """What goes wrong in an embedding's gradient: rows that share a block, more of one row than it has room for."""
+    import tautograd as torch
+
+    rng, wrong = np.random.default_rng(0), []
+    for rows in (3000, 9000):
+        places = np.where(rng.random(4000) < 0.7, 5, rng.integers(0, rows, 4000))
+        found = []
+        for device in ("cpu", "cuda"):
+            table = torch.nn.Embedding(rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device)
+            torch.manual_seed(0)
+            pull = torch.randn(4000, 3, dtype=getattr(torch, dtype)).to(device)
+            table(torch.tensor(places).to(device)).backward(pull)
+            found.append(table.weight.grad.cpu().numpy())
+        apart = float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13):
+            wrong.append(f"rows of {rows}: apart by {apart}")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -288,6 +308,7 @@ def main(dtype: str, records: list[str]) -> None:
     if dtype in ("float32", "float64"):
         problems += many_classes(dtype) + recurrent_steps(backend, dtype)
         problems += long_attention(backend, dtype)
+        problems += many_rows(dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

@@ -2,6 +2,7 @@
 
     python tools/gpu/step_times.py resnet lstm              # eager steps, beside PyTorch's
     python tools/gpu/step_times.py gpt-f32 --whole --profile 30
+    python tools/gpu/step_times.py lstm --ours --set tautograd._ops.on_gpu.lstm._FEW=0      # one way beside another
 
 A step that takes longer to issue than the GPU is busy is bound by the host: by Python, by the driver, by launches.
 Kernels are those that CUPTI saw, through PyTorch's profiler, of either engine. Below, what single launches cost here.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import importlib
 import json
 import os
 import platform
@@ -178,7 +180,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--ours", action="store_true", help="without PyTorch's")
     parser.add_argument("--kernels", type=int, default=14, help="so many of each; default: 14")
     parser.add_argument("--profile", type=int, default=0, help="so many of the host's functions")
+    parser.add_argument("--set", nargs="+", default=[], metavar="MODULE.NAME=NUMBER")
     given = parser.parse_args(arguments)
+    for text in given.set:
+        place, _, number = text.partition("=")
+        module, _, attribute = place.rpartition(".")
+        setattr(importlib.import_module(module), attribute, int(number))
     single_calls()
     for name in given.rows:
         row(name, 1 if given.ours else 2, given.whole, given.kernels, given.profile)
