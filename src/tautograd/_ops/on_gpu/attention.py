@@ -115,46 +115,65 @@ def _are_heads(*arrays: Any) -> bool:
 
 
 class _Products:
-    """Products of heads where they lie. Of causal scores, the half above the diagonal of halves is not computed."""
+    """Products of heads where they lie. Of causal scores, the half above the diagonal of halves is not computed.
+
+    All of them are named first (`scores`, `by_scores`, `by_turned` give their numbers), then `run` in any order.
+    """
 
     def __init__(self, queries: int, keys: int, causal: bool) -> None:
         self.half = queries // 2
         self.halved = causal and queries == keys and queries % 2 == 0 and self.half >= _LEAST_HALF
-        self.multiply = cuda_array.backend.gemm.heads
-        self.done = True
+        self.named: list[tuple[Any, Any, Any]] = []
+        self.found: Any = None
 
-    def scores(self, x: Any, y: Any, out: Any) -> None:
+    def scores(self, x: Any, y: Any, out: Any) -> range:
         """out = x y, each row of which is wanted up to the diagonal."""
         if not self.halved:
-            self._do(x, y, out)
-            return
+            return self._name((x, y, out))
         half = self.half
-        self._do(_rows(x, 0, half), _columns(y, 0, half), _columns(_rows(out, 0, half), 0, half))
-        self._do(_rows(x, half, half), y, _rows(out, half, half))
+        return self._name(
+            (_rows(x, 0, half), _columns(y, 0, half), _columns(_rows(out, 0, half), 0, half)),
+            (_rows(x, half, half), y, _rows(out, half, half)),
+        )
 
-    def by_scores(self, scores: Any, y: Any, out: Any) -> None:
+    def by_scores(self, scores: Any, y: Any, out: Any) -> range:
         """out = scores y, of scores that are zero above the diagonal."""
         if not self.halved:
-            self._do(scores, y, out)
-            return
+            return self._name((scores, y, out))
         half = self.half
         upper = _columns(_rows(scores, 0, half), 0, half)
-        self._do(upper, _rows(y, 0, half), _rows(out, 0, half))
-        self._do(_rows(scores, half, half), y, _rows(out, half, half))
+        return self._name(
+            (upper, _rows(y, 0, half), _rows(out, 0, half)),
+            (_rows(scores, half, half), y, _rows(out, half, half)),
+        )
 
-    def by_turned(self, scores: Any, y: Any, out: Any) -> None:
+    def by_turned(self, scores: Any, y: Any, out: Any) -> range:
         """out = scoresᵀ y, of such scores."""
         turned = _turned(scores)
         if not self.halved:
-            self._do(turned, y, out)
-            return
+            return self._name((turned, y, out))
         half = self.half
-        self._do(_rows(turned, 0, half), y, _rows(out, 0, half))
         later = _columns(_rows(turned, half, half), half, half)
-        self._do(later, _rows(y, half, half), _rows(out, half, half))
+        return self._name(
+            (_rows(turned, 0, half), y, _rows(out, 0, half)),
+            (later, _rows(y, half, half), _rows(out, half, half)),
+        )
 
-    def _do(self, x: Any, y: Any, out: Any) -> None:
-        self.done = self.done and self.multiply(x, y, out)
+    def _name(self, *products: tuple[Any, Any, Any]) -> range:
+        start = len(self.named)
+        self.named += products
+        return range(start, len(self.named))
+
+    def can_be(self) -> bool:
+        """Whether cuBLAS has them all, once they are named."""
+        self.found = cuda_array.backend.gemm.by_heads(self.named)
+        self.named = []
+        return self.found is not None
+
+    def run(self, *numbers: range) -> None:
+        for several in numbers:
+            for number in several:
+                self.found.run(number)
 
 
 def _rows(x: Any, start: int, count: int) -> Any:
@@ -172,17 +191,18 @@ def _of_heads(q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
     if not _are_heads(q, k, v):
         return None
     (batch, heads, queries, _), keys = q.shape, k.shape[2]
-    products = _Products(queries, keys, causal)
-    scores = new((batch, heads, queries, keys), q.dtype)
-    products.scores(q, _turned(k), scores)
-    if not products.done:
+    products, dtype = _Products(queries, keys, causal), q.dtype
+    scores = new((batch, heads, queries, keys), dtype)
+    out = flash.in_rows((batch, heads, queries, v.shape[-1]), dtype)
+    first, second = products.scores(q, _turned(k), scores), products.by_scores(scores, v, out)
+    if not products.can_be():
         return None
-    sums = new((batch, heads, queries, 1), q.dtype)
+    products.run(first)
+    sums = new((batch, heads, queries, 1), dtype)
     rows = scores.size // keys
-    WEIGHTS(q.dtype.char, rows, _threads(keys), scores.ptr, sums.ptr, queries, keys, scale, causal)
-    out = flash.in_rows((batch, heads, queries, v.shape[-1]), q.dtype)
-    products.by_scores(scores, v, out)
-    return (out, sums, out) if products.done else None
+    WEIGHTS(dtype.char, rows, _threads(keys), scores.ptr, sums.ptr, queries, keys, scale, causal)
+    products.run(second)
+    return out, sums, out
 
 
 def _of_heads_back(
@@ -193,22 +213,18 @@ def _of_heads_back(
     (batch, heads, queries, _), keys = q.shape, k.shape[2]
     products = _Products(queries, keys, causal)
     scores, slopes = (new((batch, heads, queries, keys), q.dtype) for _ in range(2))
-    products.scores(q, _turned(k), scores)
-    products.scores(g, _turned(v), slopes)
-    if not products.done:
-        return None
-    _weights_back(slopes, scores, sums, g, out, scale, causal)
     dq, dk, dv = flash.gradients_of(q, k, v)
-    if needs[2]:
-        products.by_turned(scores, g, dv)
-    del scores
-    if needs[0]:
-        products.by_scores(slopes, k, dq)
-    if needs[1]:
-        products.by_turned(slopes, q, dk)
-    if not products.done:
+    first = products.scores(q, _turned(k), scores), products.scores(g, _turned(v), slopes)
+    for_v = products.by_turned(scores, g, dv)
+    for_q, for_k = products.by_scores(slopes, k, dq), products.by_turned(slopes, q, dk)
+    if not products.can_be():
         return None
-    return dq if needs[0] else None, dk if needs[1] else None, dv if needs[2] else None, None
+    products.run(*first)
+    _weights_back(slopes, scores, sums, g, out, scale, causal)
+    for wanted, numbers in zip(needs[:3], (for_q, for_k, for_v), strict=True):
+        if wanted:
+            products.run(numbers)
+    return *[x if wanted else None for x, wanted in zip((dq, dk, dv), needs, strict=False)], None
 
 
 def _weights_back(
@@ -223,7 +239,7 @@ def _weights_back(
         width = g.shape[-1]
         heads, places = rows // queries, (0, queries * width, width) * 2
     WEIGHTS_BACK(
-        scores.dtype.char, rows, threads_for(keys), slopes.ptr, scores.ptr, sums.ptr, g.ptr, out.ptr, queries,
+        scores.dtype.char, rows, _threads(keys), slopes.ptr, scores.ptr, sums.ptr, g.ptr, out.ptr, queries,
         keys, g.shape[-1], scale, causal, heads, *places,
     )  # fmt: skip
 

@@ -55,12 +55,17 @@ _PACK = r"""
 #define EACH (16 / (Int)sizeof(S))
 struct alignas(16) Pack { S at[16 / sizeof(S)]; };
 """
+# An exponential to within a few roundings of float32, which is exact enough where elements are half precision.
+_QUICK = "#undef EXPONENTIAL\n#define EXPONENTIAL(x) __expf(x)\n"
 _STORED = {
-    "f": "typedef T S;\n",
-    "d": "typedef T S;\n",
-    "e": "#undef WIDE\n#undef NARROW\n#define WIDE wide_h\n#define NARROW narrow_h\n" + _HALF,
-    "E": "#undef WIDE\n#undef NARROW\n#define WIDE wide_b\n#define NARROW narrow_b\n" + _HALF,
+    "f": "typedef T S;\n#undef EXPONENTIAL\n#define EXPONENTIAL(x) exp(x)\n",
+    "d": "typedef T S;\n#undef EXPONENTIAL\n#define EXPONENTIAL(x) exp(x)\n",
+    "e": "#define WIDE wide_h\n#define NARROW narrow_h\n",
+    "E": "#define WIDE wide_b\n#define NARROW narrow_b\n",
 }
+
+for _code in "eE":
+    _STORED[_code] = "#undef WIDE\n#undef NARROW\n" + _STORED[_code] + _QUICK + _HALF
 
 _PRELUDE = r"""
 typedef %s T;
