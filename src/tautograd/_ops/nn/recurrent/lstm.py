@@ -21,7 +21,7 @@ from ...declare.samples import Sample, T
 from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
-from .recurrence import Steps, are_plain, flat, tangent_of_product, turned
+from .recurrence import Steps, are_plain, flat, gradients_of_inputs, tangent_of_product, turned
 
 _GATES = 4  # input, forget, cell, output
 
@@ -122,7 +122,14 @@ def _lstm_layer_vjp(
         arrays = flat(g[0]), gates, cells, c, w_hh, g[1], g[2]
         found = called(native_steps.lstm_gradient, *arrays, sizes, reverse)
         if found is not None:
-            return (*_of_inputs(found, x, w_ih, steps.before(flat(outs), h), b_ih, needs), None)
+            gate, states = found[0], found[1:]
+            earlier = steps.before(flat(outs), h)
+            return (
+                *gradients_of_inputs(
+                    (gate, gate), states, x, w_ih, earlier, b_ih is not None, needs
+                ),
+                None,
+            )
     i, f, a, o, di, df, da, do = _slopes(gates, width)
     squashed = np.tanh(cells)
     # How gates move the cell state (input, forget, cell), and it and the output gate the result.
@@ -164,29 +171,9 @@ def _lstm_layer_vjp(
         d_hr = np.matmul(np.swapaxes(all_projected, 0, 1), conj(o * squashed))
     initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
     earlier = steps.before(flat(outs), h)
-    return (*_of_inputs((gate, *initial), x, w_ih, earlier, b_ih, needs), d_hr)
-
-
-def _of_inputs(
-    arrived: tuple[Any, Any, Any],
-    x: Any,
-    w_ih: Any,
-    earlier: Any,
-    b_ih: Any,
-    needs: tuple[bool, ...],
-) -> tuple[Any, ...]:
-    """Gradients of the inputs from what arrived at the gates, the first state and the first cells."""
-    gate, dh, dc = arrived
-    columns = np.swapaxes(gate, 0, 1)
-    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     return (
-        np.reshape(matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
-        dh if needs[1] else None,
-        dc if needs[2] else None,
-        matmul(columns, conj(flat(x))) if needs[3] else None,
-        matmul(columns, conj(earlier)) if needs[4] else None,
-        bias if needs[5] else None,
-        bias if needs[6] else None,
+        *gradients_of_inputs((gate, gate), initial, x, w_ih, earlier, b_ih is not None, needs),
+        d_hr,
     )
 
 
