@@ -14,19 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.kernels import are_callable, called
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...linalg.products.shared_products import matmul
 from . import native_steps
-from .recurrence import (
-    Steps,
-    are_plain,
-    flat,
-    gradients_of_inputs,
-    layer_samples,
-    tangent_of_product,
-    turned,
-)
+from .recurrence import Steps, flat, gradients_of_inputs, layer_samples, tangent_of_product, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -48,8 +41,8 @@ def _gru_layer(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     given = _given(x, w_ih, b_ih)
-    if are_plain(given, h, w_hh, b_hh):
-        found = native_steps.gru(given, b_hh, h, w_hh, steps)
+    if are_callable(given, h, w_hh, b_hh):
+        found = called(native_steps.gru, given, b_hh, h, w_hh, sizes, reverse)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     recurrent = turned(w_hh)
@@ -100,10 +93,9 @@ def _gru_layer_vjp(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     earlier = steps.before(flat(outs), h)
-    if are_plain(g[0], g[1], gates, n, inner, outs, h, w_hh):
-        found = native_steps.gru_gradient(
-            flat(g[0]), (gates, n, inner), flat(outs), h, w_hh, g[1], steps
-        )
+    if are_callable(g[0], g[1], gates, n, inner, outs, h, w_hh):
+        arrays = flat(g[0]), gates, n, inner, flat(outs), h, w_hh, g[1]
+        found = called(native_steps.gru_gradient, *arrays, sizes, reverse)
         if found is not None:
             return gradients_of_inputs(
                 found[:2], found[2:], x, w_ih, earlier, b_ih is not None, needs

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.kernels import are_callable, called
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
@@ -51,9 +52,13 @@ def _lstm_layer(
     """Outputs, final states, and for the gradient the gates and cell states of every step."""
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
-    if w_hr is None and are_plain(x, h, c, w_ih, w_hh, b_ih, b_hh):
+    if w_hr is None and are_callable(x, h, c, w_ih, w_hh, b_ih, b_hh):
         given = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
-        found = native_steps.lstm(given, b_ih, b_hh, h, c, w_hh, steps)
+        arrays = given, b_ih, b_hh, h, c, w_hh
+        if are_plain(*arrays):
+            found = native_steps.lstm(*arrays, sizes, reverse, spent=True)
+        else:
+            found = called(native_steps.lstm, *arrays, sizes, reverse)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     scale = _halves(w_hh, width, 1.0, 0.5)
@@ -113,9 +118,9 @@ def _lstm_layer_vjp(
         )
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
-    if w_hr is None and are_plain(g[0], g[1], g[2], gates, cells, c, w_hh):
-        g_out, ends = flat(g[0]), (g[1], g[2])
-        found = native_steps.lstm_gradient(g_out, gates, cells, c, w_hh, ends, steps)
+    if w_hr is None and are_callable(g[0], g[1], g[2], gates, cells, c, w_hh):
+        arrays = flat(g[0]), gates, cells, c, w_hh, g[1], g[2]
+        found = called(native_steps.lstm_gradient, *arrays, sizes, reverse)
         if found is not None:
             gate, states = found[0], found[1:]
             earlier = steps.before(flat(outs), h)
