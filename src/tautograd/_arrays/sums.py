@@ -30,8 +30,11 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
     NumPy adds pairwise along the axis that is innermost in memory only, and in half precision without
     the bits that a sum of many needs: 1,000 ones are 256 in bfloat16.
     """
-    if x.dtype is _FLOAT32 and type(x) is _ndarray and x.size < _FOLD_FROM:
-        return contiguous(add_up(x, dim, dtype, None, keepdim))
+    if type(x) is _ndarray:
+        if x.dtype is _FLOAT32 and x.size < _FOLD_FROM:
+            return contiguous(add_up(x, dim, dtype, None, keepdim))
+    elif hasattr(type(x), "raw"):  # a GPU's
+        return x.sum(dim, dtype, None, keepdim)
     half = x.dtype if dtype is None and is_narrow(x) else None
     if half is not None:
         x = np.astype(x, np.float32)

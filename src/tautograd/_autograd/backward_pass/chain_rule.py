@@ -200,4 +200,6 @@ def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:
         return (grad.real if to_real else grad).to(from_numpy_dtype(dtype))
     if to_real:
         grad = np.real(grad)
+    elif hasattr(type(grad), "raw"):
+        return grad.astype(dtype)
     return np.astype(np.asarray(grad) if isinstance(grad, np.generic) else grad, dtype)

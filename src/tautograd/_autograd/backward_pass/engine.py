@@ -346,11 +346,14 @@ def current_run() -> Any:
     return modes.run
 
 
-def queue_callback(callback: Any) -> None:
-    """Have `callback()` called when the backward pass that this is called in has delivered every gradient."""
+def queue_callback(callback: Any, outermost: bool = False) -> None:
+    """Have `callback()` called when the backward pass that this is called in, or the one that this in turn is inside of,
+    has delivered every gradient."""
     run = modes.run
     if run is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    while outermost and run.outer is not None:
+        run = run.outer
     if not run.callbacks:
         run.callbacks = []
     run.callbacks.append(callback)
