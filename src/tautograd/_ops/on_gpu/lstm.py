@@ -88,7 +88,8 @@ FUSED = kernel(
       Pack found;
       if (there && wide && start < width) found = *(const Pack*)from;
       else for (int e = 0; e < PACK; ++e) found.at[e] = there && start + e < width ? from[e] : (T)0;
-      *(of_state ? &left[k * PACK / DEEP][line][k % (DEEP / PACK)] : &right[k * PACK / DEEP][w][k % (DEEP / PACK)]) = found;
+      int part = k * PACK / DEEP, place = k % (DEEP / PACK);
+      if (of_state) left[part][line][place] = found; else right[part][w][place] = found;
     }
     __syncthreads();
     for (int k = 0; k < DEEP / PACK; ++k) {
@@ -265,7 +266,9 @@ def _lstm_back(
             )  # fmt: skip
             later = slope
         else:
-            STEP_BACK(code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width)
+            STEP_BACK(
+                code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width
+            )
             product(slope, weight, room.ptr, False)
         state = room.ptr
     if fused:
