@@ -211,7 +211,7 @@ def _lstm(
     cells, outs = new((count, width), dtype), new((count, width), dtype)
     n, row = batch * width, batch * width * dtype.itemsize
     fused, blocks = _fused_blocks(batch, width), blocks_for(n)
-    product = None if fused else gemm.rows_by(code, batch, 4 * width, width, True)
+    product: Any = None if fused else gemm.rows_by(code, batch, 4 * width, width, True)
     weight, b1, b2 = w_hh.ptr, address_of(b_ih), address_of(b_hh)
     wide = _are_even(dtype, width, h, outs, w_hh)
     state, cell, last = h.ptr, c.ptr, 0
@@ -250,7 +250,7 @@ def _lstm_back(
     moved: Any = np.copy(dc)  # written over at each step
     n, row = batch * width, batch * width * dtype.itemsize
     fused, blocks = _fused_blocks(batch, width), blocks_for(n)
-    product = None if fused else gemm.rows_by(code, batch, width, 4 * width, False)
+    product: Any = None if fused else gemm.rows_by(code, batch, width, 4 * width, False)
     state, later, weight = dh.ptr, 0, w_hh.ptr
     wide = _are_even(dtype, width, slopes)
     for step in range(len(sizes) - 1, -1, -1):
