@@ -108,6 +108,8 @@ class _Thread(threading.local):
         self.way: tuple[bool | None, Any] = True, self.forwards
         self.run: Any = None  # the backward pass this thread is in
 
+    # Where the backward pass began whose rules run on tensors in this thread: what they record is from there.
+    site: Any = None
     overwritten: Any = None  # the tensor into which the operation's result will be written
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
     settling: Any = None  # the tape of which this thread is finding out what to keep

@@ -10,6 +10,7 @@ import tautograd as torch
 from ..._autograd.autocast_state import EVER_USED
 from ..._autograd.modes import modes, set_lower
 from ..._ops.declare.autocasting import cast_tensor
+from ..._ops.declare.subclasses import looks_for_others
 from ..._ops.nn.linear import bilinear, linear, quick_linear
 from ..._tensor.tensor import Tensor
 from .. import init
@@ -75,7 +76,7 @@ class Linear(WeightAndBias):
             weight, bias = own["weight"], own["bias"]
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
-        if type(input) is Tensor and weight is not None:
+        if type(input) is Tensor and weight is not None and not looks_for_others:
             if EVER_USED and modes.lower is not None:
                 return _cast_linear(input, weight, bias)
             plain = quick_linear(input, weight, bias)
