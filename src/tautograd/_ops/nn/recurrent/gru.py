@@ -19,7 +19,15 @@ from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...linalg.products.shared_products import matmul
 from . import native_steps
-from .recurrence import Steps, flat, layer_samples, placed, tangent_of_product, turned
+from .recurrence import (
+    Steps,
+    flat,
+    gradients_of_inputs,
+    layer_samples,
+    placed,
+    tangent_of_product,
+    turned,
+)
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -113,7 +121,7 @@ def _gru_layer_vjp(
     found = called(_back, *arrays, sizes, reverse) if are_callable(*arrays) else None
     if found is None:
         found = _back_step_by_step(*left, earlier, w_hh, g[1], sizes, reverse)
-    return _of_inputs(found, x, w_ih, earlier, b_ih, needs)
+    return gradients_of_inputs(found[:2], found[2:], x, w_ih, earlier, b_ih is not None, needs)
 
 
 def _back(
@@ -176,27 +184,6 @@ def _back_step_by_step(
 
 _all_steps.takes_out = 5  # type: ignore[attr-defined]
 _back.takes_out = 3  # type: ignore[attr-defined]
-
-
-def _of_inputs(
-    arrived: tuple[Any, Any, Any],
-    x: Any,
-    w_ih: Any,
-    earlier: Any,
-    b_ih: Any,
-    needs: tuple[bool, ...],
-) -> tuple[Any, ...]:
-    """Gradients of the inputs from what arrived at the gates' two parts and at the first state."""
-    seen, own, dh = arrived
-    biased = b_ih is not None
-    return (
-        np.reshape(matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
-        dh if needs[1] else None,
-        matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
-        matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
-        np.sum(seen, axis=0) if biased and needs[4] else None,
-        np.sum(own, axis=0) if biased and needs[5] else None,
-    )
 
 
 def _gru_layer_jvp(

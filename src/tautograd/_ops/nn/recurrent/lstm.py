@@ -21,7 +21,15 @@ from ...declare.samples import Sample, T
 from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
-from .recurrence import Steps, are_plain, flat, placed, tangent_of_product, turned
+from .recurrence import (
+    Steps,
+    are_plain,
+    flat,
+    gradients_of_inputs,
+    placed,
+    tangent_of_product,
+    turned,
+)
 
 _GATES = 4  # input, forget, cell, output
 
@@ -151,7 +159,11 @@ def _lstm_layer_vjp(
         if w_hr is not None and needs[7]:
             hidden = gates[:, 3 * c.shape[-1] :] * np.tanh(cells)
             d_hr = np.matmul(np.swapaxes(projected, 0, 1), conj(hidden))
-    return (*_of_inputs(found, x, w_ih, earlier, b_ih, needs), d_hr)
+    gate, *states = found
+    of_inputs = gradients_of_inputs(
+        (gate, gate), tuple(states), x, w_ih, earlier, b_ih is not None, needs
+    )
+    return (*of_inputs, d_hr)
 
 
 def _back(
@@ -227,29 +239,6 @@ def _back_step_by_step(
     gate = steps.in_time(gradients[::-1]) if whole is None else whole
     initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
     return gate, *initial, steps.in_time(projected[::-1]) if projected else None
-
-
-def _of_inputs(
-    arrived: tuple[Any, Any, Any],
-    x: Any,
-    w_ih: Any,
-    earlier: Any,
-    b_ih: Any,
-    needs: tuple[bool, ...],
-) -> tuple[Any, ...]:
-    """Gradients of the inputs from what arrived at the gates, the first state and the first cells."""
-    gate, dh, dc = arrived
-    columns = np.swapaxes(gate, 0, 1)
-    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
-    return (
-        np.reshape(matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
-        dh if needs[1] else None,
-        dc if needs[2] else None,
-        matmul(columns, conj(flat(x))) if needs[3] else None,
-        matmul(columns, conj(earlier)) if needs[4] else None,
-        bias if needs[5] else None,
-        bias if needs[6] else None,
-    )
 
 
 def _lstm_layer_jvp(
