@@ -246,9 +246,7 @@ def recurrent_steps(backend: Any, dtype: str) -> list[str]:
             tensors = (out, h, c, x.grad, *[p.grad for p in net.parameters()])
             found.append([v.detach().cpu().numpy() for v in tensors])
         launches = backend.launches - before
-        apart = max(
-            float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True)
-        )
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
         if not apart <= (1e-5 if dtype == "float32" else 1e-13) or launches < 12:
             wrong.append(f"LSTM of {width}, {few}: apart by {apart}, {launches} launches")
     return wrong
@@ -260,12 +258,7 @@ def long_attention(backend: Any, dtype: str) -> list[str]:
 
     attend = torch.nn.functional.scaled_dot_product_attention
     wrong = []
-    for queries, keys, causal in (
-        (256, 256, True),
-        (256, 256, False),
-        (131, 131, True),
-        (5, 140, True),
-    ):
+    for queries, keys, causal in ((256, 256, True), (256, 256, False), (131, 131, True), (5, 140, True)):
         rng, found = np.random.default_rng(0), []
         given = [rng.standard_normal((2, n, 3, 4)) for n in (queries, keys, keys)]
         pull = rng.standard_normal((2, queries, 3, 4))
@@ -277,9 +270,7 @@ def long_attention(backend: Any, dtype: str) -> list[str]:
                 wrong.append(f"heads of {queries} and {keys} positions were copied apart")
             out.backward(x[3])
             found.append([v.detach().cpu().numpy() for v in (out, *[a.grad for a in leaves])])
-        apart = max(
-            float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True)
-        )
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
         if not apart <= (1e-5 if dtype == "float32" else 1e-13):
             wrong.append(f"attention of {queries} to {keys}, {causal}: apart by {apart}")
     return wrong
@@ -294,9 +285,7 @@ def many_rows(dtype: str) -> list[str]:
         places = np.where(rng.random(4000) < 0.7, 5, rng.integers(0, rows, 4000))
         found = []
         for device in ("cpu", "cuda"):
-            table = torch.nn.Embedding(
-                rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device
-            )
+            table = torch.nn.Embedding(rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device)
             torch.manual_seed(0)
             pull = torch.randn(4000, 3, dtype=getattr(torch, dtype)).to(device)
             table(torch.tensor(places).to(device)).backward(pull)

@@ -43,9 +43,7 @@ def host() -> str:
     return f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}"
 
 
-def least(
-    work: Callable[[], Any], wait: Callable[[], Any], rounds: int = _ROUNDS
-) -> tuple[float, float]:
+def least(work: Callable[[], Any], wait: Callable[[], Any], rounds: int = _ROUNDS) -> tuple[float, float]:
     """Milliseconds of one step until it is issued, and until it is done: the least of several."""
     issued = done = float("inf")
     for _ in range(rounds):
@@ -71,9 +69,7 @@ def steadily(work: Callable[[], Any], wait: Callable[[], Any], count: int = 20) 
     return best * 1e3
 
 
-def kernels(
-    torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count: int = 3
-) -> dict[str, tuple[int, float]]:
+def kernels(torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count: int = 3) -> dict[str, tuple[int, float]]:
     """Of each kernel, how often it runs in a step, and its microseconds."""
     wait()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -92,9 +88,7 @@ def kernels(
     return {name: (len(times) // count, sum(times) / count) for name, times in found.items()}
 
 
-def told(
-    torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any], most: int
-) -> None:
+def told(torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any], most: int) -> None:
     """Prints the figures of a step."""
     for _ in range(4):
         work()

@@ -61,9 +61,7 @@ WEIGHTS_BACK = kernel(
 }""",
 )
 
-_LEAST_HALF = (
-    128  # positions, from which on it pays to leave out what causal attention does not see
-)
+_LEAST_HALF = 128  # positions, from which on it pays to leave out what causal attention does not see
 
 
 def _threads(keys: int) -> int:

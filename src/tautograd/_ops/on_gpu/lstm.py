@@ -265,9 +265,7 @@ def _lstm_back(
             )  # fmt: skip
             later = slope
         else:
-            STEP_BACK(
-                code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width
-            )
+            STEP_BACK(code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width)
             product(slope, weight, room.ptr, False)
         state = room.ptr
     if fused:
