@@ -26,7 +26,7 @@ REPLAYS = 8
 Step = Callable[..., Any]
 
 
-def _trained(torch: Any, modules: list[Any], optimizer: Any, loss_of: Step) -> Step:
+def _trained(modules: list[Any], optimizer: Any, loss_of: Step) -> Step:
     parameters = [p for module in modules for p in module.parameters()]
     by = optimizer(parameters, lr=1e-3)
 
@@ -51,7 +51,7 @@ def _transformer(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
         found = head(encoder(embedding(x))).reshape(-1, words)
         return nn.functional.cross_entropy(found, y.reshape(-1))
 
-    step = _trained(torch, [embedding, encoder, head], torch.optim.AdamW, loss_of)
+    step = _trained([embedding, encoder, head], torch.optim.AdamW, loss_of)
     lengths = [draw.randint(5, 44) for _ in range(CALLS)]
     given = [torch.randint(0, words, (8, n)) for n in lengths]
     return step, [(x, x.clone()) for x in given]
@@ -65,7 +65,7 @@ def _gru(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
     def loss_of(x: Any, y: Any) -> Any:
         return (head(layer(x)[0][:, -1]) - y).square().mean()
 
-    step = _trained(torch, [layer, head], torch.optim.Adam, loss_of)
+    step = _trained([layer, head], torch.optim.Adam, loss_of)
     lengths = [draw.randint(5, 40) for _ in range(CALLS)]
     return step, [(torch.randn(16, n, 32), torch.randn(16, 1)) for n in lengths]
 
@@ -80,7 +80,7 @@ def _ragged(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
     def loss_of(x: Any, y: Any) -> Any:
         return nn.functional.cross_entropy(network(x), y)
 
-    step = _trained(torch, [network], torch.optim.Adam, loss_of)
+    step = _trained([network], torch.optim.Adam, loss_of)
     sizes = [40 if i % 16 == 15 else 64 for i in range(CALLS)]
     return step, [(torch.randn(n, 20), torch.randint(0, 5, (n,))) for n in sizes]
 
@@ -93,7 +93,7 @@ def _tiny(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
     def loss_of(x: Any, y: Any) -> Any:
         return (network(x) - y).square().mean()
 
-    step = _trained(torch, [network], torch.optim.SGD, loss_of)
+    step = _trained([network], torch.optim.SGD, loss_of)
     sizes = [draw.randint(5, 44) for _ in range(CALLS)]
     return step, [(torch.randn(n, 8), torch.randn(n, 1)) for n in sizes]
 
