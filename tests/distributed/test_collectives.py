@@ -64,6 +64,19 @@ def test_random_calls_same_as_gloo(size, seed):
     assert count == 150 * size
 
 
+@pytest.mark.parametrize("size", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 8))])
+def test_ranks_hold_the_same_bits(size):
+    """After a reduction. A NaN of any rank is in the result of all, and of two zeros all take the same."""
+    found = on_ranks("tautograd", size, "alike", timeout=LIMIT)
+    for case, (bits, nans, _) in found[0].items():
+        assert all(own[case][:2] == (bits, nans) for own in found), case
+        assert all(own[case][2] for own in found), case
+        _, _, what, count = case
+        missing = [i for i in range(count) if i % (size + 1) < size and not nans[i]]
+        if what == "NaN":
+            assert not missing, case
+
+
 def main(arguments):
     """Ranks, first seed, how many seeds, how many calls to a seed."""
     size, first, seeds, calls = map(int, arguments)

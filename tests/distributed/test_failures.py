@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 
 from tautograd.distributed import _launcher
+from tautograd.distributed._board import is_running
 from tests.distributed.ranks import HERE, on_ranks
 
 PROGRAM = (HERE / "programs" / "failures.py").read_text().splitlines()
@@ -50,13 +51,83 @@ def test_what_is_said():
     assert f"failures.py:{line_of('def too_long') + 2}" in first["too long"]
     assert re.search(r"rank [12] calls all_reduce\(SUM, float64\[3\]\)", first["dtypes"])
     assert re.search(r"rank [02] calls broadcast\(float32\[3\], src=[02]\)", second["roots"])
+    assert "rank 2 sends 2 elements to this one, which expects 1" in first["parts"]
+    assert f"failures.py:{line_of('dist.all_to_all_single(')}" in first["parts"]
+    assert second["parts"] is None  # what it has to do with the others fits
+    assert "leaf Variable" in second["own fault"]
+    assert [one["own fault: afterwards"] for one in (first, second)] == [3.0, 3.0]
+
+    monitored = f"failures.py:{line_of('dist.monitored_barrier(')}"
     assert "Rank 1 failed to pass monitoredBarrier in 500 ms" in first["monitored"]
+    assert monitored in first["monitored"]
+    assert "rank 1 is running outside of any collective" in first["monitored"]
 
     for said in (first, second):
         assert "rank 2 has ended" in said["killed"]
         assert f"failures.py:{line_of('dist.all_reduce(torch.ones(3))')}" in said["killed"]
         assert "the last one it entered: barrier()" in said["killed"]
         assert said["killed: seconds"] < 5
+
+
+def test_what_comes_too_late_is_written_nowhere():
+    """Not to memory that is another tensor's by now."""
+    (said, changed), _ = on_ranks("tautograd", 2, "given_up")
+    assert "Timed out waiting 200ms" in said
+    assert changed == 0
+
+
+ENDS = """
+import os, signal, sys
+import tautograd.distributed as dist
+from datetime import timedelta
+from tautograd.distributed import _groups, _meeting
+
+def ends(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+last = os.environ["RANK"] == "2"
+if last and sys.argv[1] == "while MPI begins":
+    _meeting._initialise = ends
+if last and sys.argv[1] == "before its board":
+    _groups.Board = ends
+dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+if last and sys.argv[1] == "while a group is made":
+    _groups.Board = ends
+dist.new_group([0, 2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "call"),
+    [
+        ("while MPI begins", "init_process_group() at"),
+        ("before its board", "init_process_group() at"),
+        ("while a group is made", "new_group(ranks=[0, 2]) #1 at"),
+    ],
+)
+def test_a_rank_that_ends_while_others_join_it(tmp_path, when, call):
+    """What MPI has only in a kind that waits does not wait for ever, whoever started the ranks."""
+    script = tmp_path / "train.py"
+    script.write_text(ENDS)
+    told = {
+        "WORLD_SIZE": "3",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(_launcher.free_port()),
+    }
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(script), when], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **told, "RANK": str(rank)},
+        )
+        for rank in range(3)
+    ]  # fmt: skip
+    said = [rank.communicate(timeout=60)[1] for rank in ranks]
+    assert ranks[2].returncode == -signal.SIGKILL
+    for rank in [0] if "group" in when else [0, 1]:
+        line = next(line for line in said[rank].splitlines() if "DistBackendError: " in line)
+        assert f"[rank {rank}] {call}" in line
+        assert f"train.py:{ENDS[: ENDS.index('dist.' + call[:9])].count(chr(10)) + 1}" in line
+        assert f"rank 2 has ended (process {ranks[2].pid} is gone)" in line
 
 
 TRAIN = """
@@ -172,6 +243,26 @@ def test_no_rank_is_left_behind(monkeypatch):
     assert [one.poll() for one in SignalledWhileStarting.started] == [-signal.SIGTERM] * 2
 
 
+def test_a_terminal_that_is_closed_ends_the_ranks(tmp_path):
+    text = """
+import os, time
+os.write(1, f"pid {os.environ['RANK']} {os.getpid()}\\n".encode())
+time.sleep(60)
+"""
+    job = launched(tmp_path, "-n", "2", text=text)
+    processes = [int(job.stdout.readline().split()[2]) for _ in range(2)]
+    job.send_signal(signal.SIGHUP)
+    job.communicate(timeout=30)
+    assert job.returncode == 128 + signal.SIGHUP
+    assert not any(is_running(process) for process in processes)
+
+
+def test_a_rank_that_is_killed_by_any_signal():
+    failures = [_launcher.Failure(1, 7, -number).text for number in (9, signal.SIGRTMIN + 1)]
+    assert failures[0].endswith("was killed by SIGKILL")
+    assert failures[1].endswith(f"was killed by signal {signal.SIGRTMIN + 1}")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -179,6 +270,9 @@ def test_no_rank_is_left_behind(monkeypatch):
         (["-n", "2"], "which script?"),
         (["-n", "2", "missing.py"], "there is no script"),
         (["--nnodes", "2", __file__], "--hostfile"),
+        (["--nnodes", "0", __file__], "1 or more machines"),
+        (["--nnodes", "2:1", __file__], "MIN not above MAX"),
+        (["--master-port", "99999", __file__], "not between 0 and 65535"),
         (["-n", "2", "--min-ranks", "3", __file__], "--min-ranks"),
         (["-n", "2", "--hostfile", "missing", __file__], "--hostfile: there is no file"),
         (["-n", "2", "--hostfile", os.path.dirname(__file__), __file__], "there is no file"),

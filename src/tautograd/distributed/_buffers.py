@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays.formats import strided
 from .._autograd.effects import value_asked
+from .._autograd.graph import increment_version
 from .._autograd.modes import modes
 from .._autograd.refusals import LEAF
 from .._tensor.tensor import Tensor
@@ -43,7 +44,7 @@ class Buffer:
                 raw = self.home.raw
                 with raw.device:
                     raw[...] = _cupy().asarray(fresh)
-        self.tensor._version_box[0] += 1
+        increment_version(self.tensor)
 
 
 def check_tensor(value: Any, name: str) -> None:

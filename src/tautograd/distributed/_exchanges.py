@@ -1,8 +1,7 @@
-"""Collectives that move tensors as they are: `broadcast`, `all_gather`, `scatter`, `all_to_all`, `barrier`."""
+"""Collectives that move tensors as they are: `broadcast`, `all_gather`, `scatter`, `barrier`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -229,86 +228,6 @@ def scatter(
         f"scatter({described(tensor)}, src={found.ranks[root]})",
         lambda: transport_of(found, tensor).scatter(out.array, given, root),
         result=[tensor], finish=lambda work: out.put_back(), async_op=async_op,
-    )  # fmt: skip
-
-
-@between_stretches(writes="output")
-def all_to_all_single(
-    output: Any,
-    input: Any,
-    output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
-    async_op: bool = False,
-) -> Work | None:
-    """Give each rank its rows of this one's tensor, and take the rows that it has for this one."""
-    check_tensor(output, "output")
-    check_tensor(input, "input")
-    same_dtype(output, input)
-    if (found := group_of(group, "all_to_all_single")) is None:
-        return None
-    sent = _row_counts("input", input, input_split_sizes, found.size())
-    taken = _row_counts("output", output, output_split_sizes, found.size())
-    if not input_split_sizes and not output_split_sizes and input.numel() != output.numel():
-        raise RuntimeError(
-            f"ProcessGroupGloo::all_to_all_single: input has {input.numel()} elements and output "
-            f"{output.numel()}: without split sizes they have to be as large as each other"
-        )
-    given, out = Buffer(input, found), Buffer(output, found)
-    return found.start(
-        f"all_to_all_single({input.dtype})",
-        lambda: transport_of(found, input).all_to_all(out.array, taken, given.array, sent),
-        result=[output], finish=lambda work: out.put_back(), async_op=async_op,
-    )  # fmt: skip
-
-
-def _row_counts(name: str, tensor: Any, sizes: Sequence[int] | None, size: int) -> list[int]:
-    rows = tensor.shape[0] if tensor.dim() else 1
-    each = tensor.numel() // rows if rows else 0
-    if not sizes:
-        if rows % size:
-            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
-        return [rows // size * each] * size
-    if len(sizes) != size:
-        raise RuntimeError("Number of tensor splits not equal to group size")
-    if sum(sizes) != rows:
-        raise RuntimeError(
-            f"Split sizes doesn't match total dim 0 size ({name}: {sum(sizes)} and {rows})"
-        )
-    return [int(n) * each for n in sizes]
-
-
-@between_stretches(writes="output_tensor_list")
-def all_to_all(
-    output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
-) -> Work | None:
-    """Give each rank its tensor of this one's list, and take the tensor that it has for this one."""
-    check_tensors(output_tensor_list, "output_tensor_list")
-    check_tensors(input_tensor_list, "input_tensor_list")
-    same_dtype(*output_tensor_list, *input_tensor_list)
-    if (found := group_of(group, "all_to_all")) is None:
-        return None
-    for name, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
-        if len(tensors) != found.size():
-            raise RuntimeError(
-                f"ProcessGroupGloo::alltoall: {name} tensor list size {len(tensors)} does not match world "
-                f"size {found.size()}"
-            )
-    sent = [tensor.numel() for tensor in input_tensor_list]
-    taken = [tensor.numel() for tensor in output_tensor_list]
-    given = joined([Buffer(one, found).array for one in input_tensor_list])
-    room = room_for(given, sum(taken))
-
-    def finish(work: Work) -> None:
-        at = 0
-        for into, count in zip(output_tensor_list, taken, strict=True):
-            Buffer(into, found).put_back(room[at : at + count])
-            at += count
-
-    return found.start(
-        f"all_to_all({input_tensor_list[0].dtype})",
-        lambda: transport_of(found, input_tensor_list[0]).all_to_all(room, taken, given, sent),
-        result=list(output_tensor_list), finish=copying_into(output_tensor_list, finish), async_op=async_op,
     )  # fmt: skip
 
 

@@ -10,6 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 from .._user_code.sites import warning_level
+from .._user_code.stack import user_site
+from ._blocking import Gone, made
+from ._board import Board
 from ._errors import DistError
 from ._joining import launched_by_mpi, leave_without_goodbye, mpi, world
 from ._process_group import ProcessGroup
@@ -246,14 +249,16 @@ def init_process_group(
     mine, size = _place(init_method, rank, world_size)
     if store is None and size > 1 and not launched_by_mpi():
         store = _store_for(init_method or "env://", mine, size, limit)
-    comm = world(mine, size, store, limit)
+    site = user_site(1)
+    label = f"[rank {mine}] init_process_group()" + (f" at {site.place}" if site else "")
+    comm, gone = world(mine, size, store, limit, label)
     _State.store = store
     local = os.environ.get("LOCAL_RANK")
     device = getattr(device_id, "index", device_id)
     if device is None:
         device = int(local) if local else 0
     _State.made = 1
-    _State.world = ProcessGroup(comm, range(size), limit, name, "0", "default_pg", device)
+    _State.world = _joined(comm, range(size), limit, name, "default_pg", device, label, gone)
     _State.world.bound_device_id = device_id
     _State.groups = [_State.world]
     GroupMember.WORLD = _State.world
@@ -300,6 +305,8 @@ def new_group(
     chosen = list(range(everyone.size())) if ranks is None else [int(rank) for rank in ranks]
     if sort_ranks:
         chosen.sort()
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {chosen}")
     if len(chosen) > everyone.size():
         raise ValueError(
             "the new group's world size should be less or equal to the world size set by init_process_group"
@@ -310,21 +317,34 @@ def new_group(
                 f"Rank {rank} is out of range. Valid ranks are 0 to {everyone.size() - 1} "
                 f"(world_size={everyone.size()})"
             )
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"new_group: a rank is named twice: {chosen}")
     waiting = everyone.transport_for("cpu").barrier
-    everyone.start(
-        f"new_group(ranks={chosen})", waiting
-    )  # so that nobody waits for a rank that is gone
+    work = everyone.start(f"new_group(ranks={chosen})", waiting, async_op=True)
+    assert work is not None
+    work.wait()  # so that nobody waits for a rank that is gone
     _State.made += 1
-    comm = everyone.comm.Create_group(everyone.comm.Get_group().Incl(chosen), _State.made)
     if everyone.rank() not in chosen:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(
-        comm, chosen, limit, name, str(_State.made - 1), group_desc or "undefined", everyone._device
+    label = f"[rank {get_rank()}] {work.label}"
+
+    def gone() -> str | None:
+        return everyone.ended(chosen, work)
+
+    members = everyone.comm.Get_group().Incl(chosen)
+    create = lambda: everyone.comm.Create_group(members, _State.made)  # noqa: E731
+    comm = made(create, label, limit, gone)
+    found = _joined(
+        comm, chosen, limit, name, group_desc or "undefined", everyone._device, label, gone
     )
-    _State.groups.append(made)
-    return made
+    _State.groups.append(found)
+    return found
+
+
+def _joined(
+    comm: Any, ranks: Sequence[int], limit: timedelta, backend: str, desc: str, device: int | None, label: str,
+    gone: Gone,
+) -> ProcessGroup:  # fmt: skip
+    board = made(lambda: Board(comm), label, limit, gone)
+    return ProcessGroup(comm, board, ranks, limit, backend, str(_State.made - 1), desc, device)
 
 
 def new_subgroups(

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # as torchrun
 MOMENT = 5.0  # seconds for the other ranks to say what they missed, and again to end when told to
 
 
@@ -51,7 +52,9 @@ class Failure:
     def text(self) -> str:
         """What happened, as a sentence's end."""
         if self.status < 0:
-            name = signal.Signals(-self.status).name
+            number = -self.status
+            known = number in set(signal.Signals)
+            name = signal.Signals(number).name if known else f"signal {number}"
             return f"rank {self.rank} (process {self.process}) was killed by {name}"
         return f"rank {self.rank} (process {self.process}) ended with status {self.status}"
 
@@ -215,8 +218,9 @@ class _Signals:
 
     def __enter__(self) -> _Signals:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._handle)
+            for number in _ENDING:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                    self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *error: object) -> None:

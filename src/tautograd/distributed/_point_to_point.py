@@ -9,18 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from .._user_code.stack import user_site
 from ._buffers import Buffer, check_tensor, described, group_of, transport_of
 from ._errors import DistBackendError
 from ._groups import get_rank, member, root_in
 from ._process_group import ProcessGroup
-from ._work import Work
+from ._transport.base import Transport
+from ._work import GAVE_UP, Work
 
 _ANSWER = 1 << 20  # tags above those of users
 _ARRIVED = _ANSWER + 1
 
 
 def _check_tag(tag: int) -> None:
-    if not 0 <= tag < _ANSWER:
+    if tag < 0:
+        raise RuntimeError(f"Tag must be nonnegative, got {tag}")
+    if tag >= _ANSWER:
         raise ValueError(f"tag must be from 0 to {_ANSWER - 1}, got {tag}")
 
 
@@ -181,25 +185,34 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
         message("monitored_barrier()", lambda: transport.send(token, 0, _ARRIVED), 0, limit).wait()
         message("monitored_barrier()", lambda: transport.recv(token, 0, _ANSWER), 0, limit).wait()
         return
-    arrivals = {
-        peer: (transport.recv(np.zeros(1, np.int8), peer, _ARRIVED), peer)
-        for peer in range(1, found.size())
-    }
-    end = time.monotonic() + limit
-    missing = set(arrivals)
-    while missing:
-        missing = {peer for peer in missing if not arrivals[peer][0].test()}
-        gone = {peer for peer in missing if found.board.has_ended(peer)}
-        if time.monotonic() > end or gone:
-            late = sorted(missing) if wait_all_ranks else [min(gone or missing)]
-            names = ", ".join(str(found.ranks[peer]) for peer in late)
-            found._broken = "monitored_barrier failed"
-            verb = "Ranks" if wait_all_ranks else "Rank"
-            raise DistBackendError(
-                f"[Rank {get_rank()}]: {verb} {names} failed to pass monitoredBarrier in {limit * 1000:.0f} ms"
-            )
-        if missing:
-            time.sleep(1e-3)
+    site = user_site(1)
+    label = "monitored_barrier()" + (f" at {site.place}" if site is not None else "")
+    found.waits(label)
+    late = _late(found, transport, limit, wait_all_ranks)
+    found.waits(f"{GAVE_UP}{label}" if late else "")
+    if late:
+        names, verb = ", ".join(str(found.ranks[one]) for one in late), "Ranks"
+        raise found.failed(
+            f"[Rank {get_rank()}]: {verb if wait_all_ranks else verb[:-1]} {names} failed to pass monitoredBarrier in "
+            f"{limit * 1000:.0f} ms, {label}" + "".join(f"\n  {found.doing(one)}" for one in late)
+        )
     for peer in range(1, found.size()):
         answer = lambda peer=peer: transport.send(token, peer, _ANSWER)  # noqa: E731
         message("monitored_barrier()", answer, peer, limit).wait()
+
+
+def _late(
+    found: ProcessGroup, transport: Transport, limit: float, wait_all_ranks: bool
+) -> list[int]:
+    """Who has not come in time, or has ended: the first of them, or all."""
+    arrivals = {
+        peer: transport.recv(np.zeros(1, np.int8), peer, _ARRIVED)
+        for peer in range(1, found.size())
+    }
+    end = time.monotonic() + limit
+    while missing := {peer for peer, arrival in arrivals.items() if not arrival.test()}:
+        gone = {peer for peer in missing if found.board.has_ended(peer)}
+        if time.monotonic() > end or gone:
+            return sorted(missing) if wait_all_ranks else [min(gone or missing)]
+        time.sleep(1e-3)
+    return []

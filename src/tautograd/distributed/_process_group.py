@@ -12,13 +12,12 @@ from datetime import timedelta
 from typing import Any
 
 from .._user_code.stack import user_site
+from ._blocking import GRACE
 from ._board import Board
 from ._errors import DistBackendError
 from ._transport.base import Request, Transport
 from ._transport.mpi import MpiTransport, TooLong
 from ._work import GAVE_UP, Work, progress
-
-_GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
 
 
 class ProcessGroup:
@@ -29,6 +28,7 @@ class ProcessGroup:
     def __init__(
         self,
         comm: Any,
+        board: Board,
         ranks: Sequence[int],
         timeout: timedelta,
         backend: str,
@@ -39,7 +39,7 @@ class ProcessGroup:
         self.comm, self.ranks = comm, list(ranks)
         self.backend, self.group_name, self.group_desc = backend, name, desc
         self.timeout = timeout
-        self.board = Board(comm)
+        self.board = board
         self.bound_device_id: Any = None
         self._number = 0
         self._broken: str | None = None
@@ -133,6 +133,11 @@ class ProcessGroup:
     def _here(self) -> int:
         return self.ranks[self._rank]
 
+    def failed(self, said: str) -> DistBackendError:
+        """The error of something that leaves the group in an unknown state: it cannot be used any more."""
+        self._broken = said.partition("\n")[0]
+        return DistBackendError(said)
+
     def _breaks(self, label: str, reason: str) -> DistBackendError:
         self._broken = f"{label} failed: {reason}"
         return DistBackendError(f"[rank {self._here}] {label}: {reason}")
@@ -151,7 +156,9 @@ class ProcessGroup:
             if rank == self._rank or not board.seen(rank) or board.number(rank) < number:
                 continue
             theirs = board.entry(rank, number)
-            if theirs is not None and not f"{what} at ".startswith(theirs[: len(what) + 4]):
+            if theirs is None or f"{what} at ".startswith(theirs[: len(what) + 4]):
+                continue
+            if board.entry(rank, number) == theirs:  # not half of a later one that takes its place
                 return (
                     f"mismatched collectives: rank {self.ranks[rank]} calls {theirs} in its place. "
                     "Every rank of a group has to make the same calls in the same order"
@@ -170,12 +177,21 @@ class ProcessGroup:
             if not board.has_ended(rank):
                 continue
             came = work.number and board.number(rank) >= work.number
-            if (came or not work.number) and waited < _GRACE:
+            if (came or not work.number) and waited < GRACE:
                 continue  # what it sent may be on its way
             return self._breaks(work.label, f"it cannot be completed: {self._doing(rank, work)}")
         return None
 
+    def ended(self, ranks: Sequence[int], work: Work) -> str | None:
+        """Which of these ranks has ended, if one has."""
+        gone = next((rank for rank in ranks if self.board.has_ended(rank)), None)
+        return None if gone is None else self._doing(gone, work)
+
     def _doing(self, rank: int, work: Work) -> str:
+        return self.doing(rank, work.label if work.number else "")
+
+    def doing(self, rank: int, label: str = "") -> str:
+        """What a rank does, seen from a call of this one (its label)."""
         who = f"rank {self.ranks[rank]}"
         board = self.board
         if not board.seen(rank):
@@ -188,8 +204,7 @@ class ProcessGroup:
         elif waiting := board.waits_in(rank):
             verb = "gave up waiting" if waiting.startswith(GAVE_UP) else "waits"
             waiting = waiting.removeprefix(GAVE_UP)
-            same = waiting == work.label and work.number
-            return f"{who} {verb} in {'the same call' if same else waiting}"
+            return f"{who} {verb} in {'the same call' if waiting == label else waiting}"
         else:
             state = f"{who} is running outside of any collective"
         return f"{state}; the last one it entered: {last or 'none'}"

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.backward_pass.engine import queue_callback
+from .._autograd.graph import increment_version
 from .._tensor.tensor import Tensor, make
 from ..futures import Future
 from ._process_group import ProcessGroup
@@ -128,6 +130,7 @@ class Reducer:
         self._ready: set[int] = set()
         self._used: set[int] = set()
         self._next = 0
+        self._is_ended_later = False
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._arrived)
             for parameter in self.parameters
@@ -140,6 +143,7 @@ class Reducer:
         if self.expects and not self._ready and self._next:
             raise RuntimeError(_UNFINISHED)
         self.expects = True
+        self._is_ended_later = False
         self._ready.clear()
         self._used.clear()
         self._next = 0
@@ -159,8 +163,20 @@ class Reducer:
         )
 
     def _arrived(self, parameter: Any) -> None:
+        if not self.expects:
+            return
+        if self.find_unused and not self._is_ended_later:
+            self._is_ended_later = True
+            queue_callback(self._end, outermost=True)
+        self._mark(parameter, True)
+
+    def _end(self) -> None:
+        """Of what forward gave, the loss need not contain all: what got no gradient by now will get none."""
+        self._is_ended_later = False
         if self.expects:
-            self._mark(parameter, True)
+            for parameter in self.parameters:
+                if id(parameter) not in self._ready:
+                    self._mark(parameter, False)
 
     def _mark(self, parameter: Any, used: bool) -> None:
         if id(parameter) in self._ready:
@@ -220,6 +236,10 @@ class Reducer:
             value = bucket.future.wait()
             value = value[0] if isinstance(value, (list, tuple)) else value
             if value is not bucket.buffer:
+                if value.numel() != bucket.buffer.numel():
+                    raise RuntimeError(
+                        f"a communication hook gave {value.numel()} numbers for a bucket of {bucket.buffer.numel()}"
+                    )
                 bucket.buffer._data[...] = value._data.reshape(-1)
         for i, parameter in enumerate(self.parameters):
             if used is None or used[i]:
@@ -235,7 +255,7 @@ class Reducer:
             parameter.grad = make(view.copy())
         else:
             np.copyto(parameter._grad._data, view)
-            parameter._grad._version_box[0] += 1
+            increment_version(parameter._grad)
 
     def shadow(self) -> None:
         """Take part in the reduction of a backward that this rank does not have."""

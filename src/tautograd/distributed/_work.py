@@ -71,14 +71,22 @@ class Work:
             try:
                 if not self._request.test():
                     return False
-                if self._finish is not None:
-                    self._error = self._finish(self)
             except Exception as error:
                 self._error = self._group.explained(self, error)
+            else:
+                self._error = self._finished()
             self._settle()
             return True
         finally:
             self._lock.release()
+
+    def _finished(self) -> Exception | None:
+        """Put the result in its place. What goes wrong there is this rank's own: the exchange has taken place, and the
+        group can be used further."""
+        try:
+            return None if self._finish is None else self._finish(self)
+        except Exception as error:
+            return error
 
     def _is_done(self) -> bool:
         """Asked again with the lock held."""

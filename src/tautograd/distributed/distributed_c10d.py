@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._all_to_all import all_to_all, all_to_all_single
 from ._errors import (
     DistBackendError,
     DistError,
@@ -14,8 +15,6 @@ from ._exchanges import (
     all_gather_coalesced,
     all_gather_into_tensor,
     all_gather_single,
-    all_to_all,
-    all_to_all_single,
     barrier,
     broadcast,
     gather,

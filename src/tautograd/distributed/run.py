@@ -33,6 +33,8 @@ def _nodes(text: str) -> int:
     low, _, high = text.partition(":")
     if not low.isdecimal() or (high and not high.isdecimal()):
         raise ValueError(f"--nnodes: '{text}' is neither a number nor MIN:MAX")
+    if not 1 <= int(low) <= int(high or low):
+        raise ValueError(f"--nnodes: '{text}': there are 1 or more machines, MIN not above MAX")
     return int(high or low)
 
 
@@ -57,6 +59,8 @@ def execute(given: argparse.Namespace) -> int:
         raise ValueError(f"--max-restarts: {given.max_restarts} is below 0")
     if given.min_ranks is not None and not 1 <= given.min_ranks <= ranks:
         raise ValueError(f"--min-ranks: {given.min_ranks} is not between 1 and {ranks}")
+    if not 0 <= given.master_port < 1 << 16:
+        raise ValueError(f"--master-port: {given.master_port} is not between 0 and 65535")
     if given.hostfile is not None:
         if not os.path.isfile(given.hostfile):
             raise ValueError(f"--hostfile: there is no file '{given.hostfile}'")

@@ -129,6 +129,13 @@ def main(torch, dist):
                 continue  # which gloo refuses
             case(f"{name} {dtype}", lambda n=name, d=dtype: moved(n, d))
 
+    def inference(name):
+        with torch.inference_mode():
+            return reduced(name, "float32", "SUM") if "reduce" in name else moved(name, "float32")
+
+    for name in ["all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", *moves]:
+        case(f"inference mode: {name}", lambda n=name: inference(n))
+
     def asynchronous():
         x = mine("float32", (4,))
         work = dist.all_reduce(x, async_op=True)
@@ -226,6 +233,8 @@ def main(torch, dist):
         ),
         "a group too large": lambda: dist.new_group(list(range(size + 1))),
         "a rank outside": lambda: dist.new_group([size + 5]),
+        "a rank twice": lambda: dist.new_group([0, 0]),
+        "a tag below 0": lambda: dist.send(torch.ones(1), dst=(rank + 1) % size, tag=-1),
     }
     for name, run in refused.items():
         case(f"refused: {name}", run)

@@ -81,6 +81,8 @@ def main(torch, dist, steps="4"):
             self.a, self.b, self.c = nn.Linear(6, 3), nn.Linear(6, 3), nn.Linear(6, 3)
 
         def forward(self, x, which):
+            if which is None:
+                return {"a": self.a(x), "rest": [self.b(x), 3]}
             return self.a(x) if which == 0 else self.b(x)
 
     def unused():
@@ -88,6 +90,19 @@ def main(torch, dist, steps="4"):
         x, y = data(0)
         nn.functional.cross_entropy(model(x, rank % 2), y).backward()
         return [None if p.grad is None else p.grad.flatten().tolist() for p in model.parameters()]
+
+    def left_out():
+        """The loss is not made of all that forward gave; on every rank, and then of another part on each."""
+        model = ddp(Branches(), find_unused_parameters=True)
+        x, y = data(0)
+        found = []
+        for part in (0, rank % 2):
+            given = model(x, None)
+            model.zero_grad()
+            nn.functional.cross_entropy([given["a"], given["rest"][0]][part], y).backward()
+            grads = [p.grad for p in model.parameters()]
+            found.append([None if g is None else g.flatten().tolist() for g in grads])
+        return found
 
     def unfinished():
         model = ddp(Branches())
@@ -166,6 +181,7 @@ def main(torch, dist, steps="4"):
         "PowerSGD before it starts": hooked(power.PowerSGDState(None, 1, 100), power.powerSGD_hook),
         "no_sync": accumulated(),
         "unused": unused(),
+        "left out": left_out(),
         "unfinished": unfinished(),
         "join": joined(),
         "buffers": buffers(),

@@ -58,6 +58,21 @@ def main(torch, dist):
     def roots(group):
         dist.broadcast(torch.ones(3), src=rank, group=group)
 
+    def parts(group):
+        sent = [2 if rank == 2 else 1] + [1] * (size - 1)  # rank 0 expects one of each
+        out = torch.zeros(size)
+        dist.all_to_all_single(out, torch.ones(sum(sent)), [1] * size, sent, group=group)
+
+    def own_fault(group):
+        """The result cannot be put in its place: that is nobody else's business."""
+        leaves = [torch.zeros(1, requires_grad=rank == 1) for _ in range(size)]
+        try:
+            dist.all_gather(leaves, torch.ones(1), group=group)
+        finally:
+            x = torch.ones(1)
+            dist.all_reduce(x, group=group)
+            found["own fault: afterwards"] = x.item()
+
     def monitored(group):
         if rank != 1:
             dist.monitored_barrier(group, timeout=timedelta(seconds=0.5))
@@ -75,6 +90,8 @@ def main(torch, dist):
     case("too long", too_long)
     case("dtypes", dtypes)
     case("roots", roots)
+    case("parts", parts)
+    case("own fault", own_fault)
     case("monitored", monitored)
     dist.barrier()
     if rank == size - 1:

@@ -69,6 +69,11 @@ def train(torch, dist, bug):
                     with ddp.no_sync():
                         F.mse_loss(ddp(x), y).backward()
                     F.mse_loss(ddp(x), y).backward()
+                elif bug == "cleared":  # what was averaged is cleared before the step
+                    with ddp.no_sync() if i % 2 else contextlib.nullcontext():
+                        F.mse_loss(ddp(x), y).backward()  # line: cleared
+                    if i % 2 == 0:
+                        continue
                 elif bug == "criterion":
                     F.mse_loss(criterion(ddp(x)), y).backward()
                 elif bug == "bypassed":
@@ -129,7 +134,11 @@ def ended(torch, dist, bug, ddp, model, scheduler, data):
         dist.broadcast_object_list(folder, src=0)
         name = f"{folder[0]}/{rank if bug == 'saved apart' else 'all'}.pt"
         if bug != "saved by one" or rank == 0:
-            torch.save(model.state_dict(), name)  # line: saved by all
+            if bug == "saved to one file":
+                with open(name, "wb") as file:
+                    torch.save(model.state_dict(), file)  # line: saved to one file
+            else:
+                torch.save(model.state_dict(), name)  # line: saved by all
         dist.barrier()
 
 
@@ -142,6 +151,7 @@ EXPECTED = {
     "mode left": "TGR12", "saved by all": "TGR13", "split": "TGR15", "loaded on one": "TGR01", "criterion": "TGR01",
     "scheduler": "TGR11", "nesterov": "TGR11", "evaluated apart": "TGR16", "noise": "TGR01",
     "clip threshold": "TGR03", "initialised again": "TGR01", "sampler's rank": "TGR08",
+    "cleared": "TGR05", "saved to one file": "TGR13",
     "sound": None, "join": None, "accumulated": None, "clipped everywhere": None, "frozen part": None,
     "scheduled everywhere": None, "saved by one": None, "saved apart": None, "split alike": None, "measured": None,
     "loaded everywhere": None, "evaluated together": None, "evaluated on one": None,

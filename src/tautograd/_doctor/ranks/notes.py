@@ -37,6 +37,12 @@ def _place() -> str | None:
     return None if site is None else site.place
 
 
+def _has_gradients(module: Any) -> bool:
+    """Whether anything has been added up that is not cleared."""
+    grads = (parameter.grad for parameter in module.parameters())
+    return any(grad is not None and bool(grad.detach().any()) for grad in grads)
+
+
 class Notes:
     """The notes of one rank, and the stand-ins that take them."""
 
@@ -151,6 +157,9 @@ class Notes:
                 self.write("batch", n=self._steps, line=_place())
                 tensors = [value for value in (*args, *kwargs.values()) if hasattr(value, "detach")]
                 self._now["batch"] = self._hash(tensors) if tensors else None
+                if self._backward is not None and not _has_gradients(ddp):
+                    # Cleared since: earlier backward passes have no part in the next step.
+                    self._now["unsynced"], self._now["synced"] = [], False
                 if ddp.require_backward_grad_sync:
                     self._now["synced"] = True
                 else:
@@ -228,8 +237,9 @@ class Notes:
 
     def _saving(self, below: Any) -> Any:
         def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(f, (str, os.PathLike)):
-                self.write("saved", path=os.path.realpath(f), n=self._steps, line=_place())
+            name = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
+            if isinstance(name, (str, os.PathLike)):  # of a file's descriptor it is a number
+                self.write("saved", path=os.path.realpath(name), n=self._steps, line=_place())
             return below(obj, f, *args, **kwargs)
 
         return save

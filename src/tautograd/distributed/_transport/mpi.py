@@ -10,15 +10,38 @@ import numpy as np
 
 from .._reduce_op import RedOpType, ReduceOp
 
+
+def _largest(one: Any, other: Any, out: Any) -> None:
+    _extreme(np.maximum, np.bitwise_and, one, other, out)
+
+
+def _smallest(one: Any, other: Any, out: Any) -> None:
+    _extreme(np.minimum, np.bitwise_or, one, other, out)
+
+
+def _extreme(choose: Any, signs: Any, one: Any, other: Any, out: Any) -> None:
+    """A function of two floats whose order makes no difference: NaN is the result if either is, and -0 is below 0.
+
+    Each rank may reduce in an order of its own, and all have to come to the same. MPI's own MAX and MIN drop NaN or
+    keep it, depending on which of the two comes first.
+    """
+    bits = np.dtype(f"u{one.dtype.itemsize}")
+    zeros = np.flatnonzero((one == 0) & (other == 0))
+    kept = signs(one.view(bits)[zeros], other.view(bits)[zeros])
+    choose(one, other, out=out)
+    out.view(bits)[zeros] = kept
+
+
 # MPI has no 16-bit floats: their reductions are NumPy's, which MPI calls on two runs of elements.
-_BY_NUMPY = {
+_BY_NUMPY: dict[RedOpType, Any] = {
     RedOpType.SUM: np.add,
     RedOpType.AVG: np.add,
     RedOpType.PREMUL_SUM: np.add,
     RedOpType.PRODUCT: np.multiply,
-    RedOpType.MIN: np.minimum,
-    RedOpType.MAX: np.maximum,
+    RedOpType.MIN: _smallest,
+    RedOpType.MAX: _largest,
 }
+_EXTREMES = (RedOpType.MIN, RedOpType.MAX)
 _NATIVE = {
     RedOpType.SUM: "SUM",
     RedOpType.AVG: "SUM",
@@ -62,7 +85,7 @@ def _datatype(name: str, itemsize: int) -> Any:
 @functools.cache
 def _operation(kind: RedOpType, dtype: np.dtype[Any]) -> Any:
     mpi = _mpi()
-    if dtype.name in _DATATYPES:
+    if dtype.name in _DATATYPES and not (dtype.kind == "f" and kind in _EXTREMES):
         return getattr(mpi, (_OF_BOOLS if dtype.kind == "b" else _NATIVE)[kind])
     function = _BY_NUMPY[kind]
 
@@ -82,10 +105,18 @@ class TooLong(RuntimeError):
     """More bytes came than there is room for."""
 
 
+# What was given up before it was done: MPI may still write to its arrays, whenever a late rank comes.
+_given_up: list[Any] = []
+
+
 class MpiRequest:
     """A request of MPI's; the arrays it works on are kept until it is done."""
 
     __slots__ = ("_kept", "_request", "_status")
+
+    def __del__(self) -> None:
+        if self._status is None:
+            _given_up.append((self._request, self._kept))
 
     def __init__(self, request: Any, *kept: Any) -> None:
         self._request, self._kept = request, kept

@@ -7,8 +7,8 @@ from typing import Any
 import tautograd as torch
 
 from ...autograd import Function
+from .._all_to_all import all_to_all as _all_to_all
 from .._exchanges import all_gather as _all_gather
-from .._exchanges import all_to_all as _all_to_all
 from .._exchanges import broadcast as _broadcast
 from .._exchanges import gather as _gather
 from .._exchanges import scatter as _scatter

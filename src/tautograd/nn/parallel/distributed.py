@@ -11,6 +11,7 @@ import numpy as np
 
 import tautograd as torch
 
+from ..._autograd.graph import increment_version
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ...distributed._exchanges import broadcast
@@ -53,7 +54,7 @@ def broadcast_together(tensors: list[Any], group: Any, source: int) -> None:
         for tensor in held:
             part = flat._data[at : at + tensor.numel()]
             tensor._data[...] = part.reshape(tensor.shape)
-            tensor._version_box[0] += 1
+            increment_version(tensor)
             at += tensor.numel()
 
 

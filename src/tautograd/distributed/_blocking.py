@@ -1,0 +1,62 @@
+"""What MPI has only in a kind that waits (joining, making a group), done so that nobody waits for a rank that is gone.
+
+Such a call is made in a thread of its own. This one looks meanwhile whether the others are still there and how late it
+is. After an error the thread waits on: nothing can call it back, and it ends with the process.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from ._errors import DistBackendError
+
+GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
+_LOOK_EVERY = 0.05
+
+Gone = Callable[[], str | None]
+
+
+def made(call: Callable[[], Any], what: str, limit: timedelta, gone: Gone) -> Any:
+    """What a call gives; `gone` says which rank has ended that it needs."""
+    ended = threading.Event()
+    found: list[tuple[bool, Any]] = []
+
+    def work() -> None:
+        try:
+            found.append((True, call()))
+        except BaseException as error:  # raised where it was called
+            found.append((False, error))
+        finally:
+            ended.set()
+
+    threading.Thread(target=work, name="tautograd-joining", daemon=True).start()
+    wait_until(ended.wait, what, limit, gone, GRACE)
+    well, value = found[0]
+    if not well:
+        raise value
+    return value
+
+
+def wait_until(
+    done: Callable[[float], bool], what: str, limit: timedelta, gone: Gone, grace: float = 0.0
+) -> None:
+    """Until it is done, which is asked with the seconds to wait for it; a rank that is gone has a moment's grace."""
+    began = time.monotonic()
+    noticed: float | None = None
+    while not done(_LOOK_EVERY):
+        now, reason = time.monotonic(), gone()
+        if reason is None:
+            noticed = None
+        elif noticed is None:
+            noticed = now
+        if reason is not None and noticed is not None and now - noticed >= grace:
+            raise DistBackendError(f"{what}: it cannot be completed: {reason}")
+        if now - began > limit.total_seconds():
+            seconds = limit.total_seconds()
+            raise DistBackendError(
+                f"{what}: Timed out waiting {seconds * 1000:.0f}ms for the operation to complete"
+            )
