@@ -16,7 +16,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "clipped-others": ("TG203", "TG204"),
     "clipped-scaled": ("TG201",),
     "copy-diverges": ("TG305",),
-    "copy-frozen": ("TG305", "TG702"),
+    "copy-frozen": ("TG305", "TG315", "TG702"),
     "copy-is-self": ("TG305",),
     "cut": ("TG401", "TG402", "TG408", "TG410"),
     "dead": ("TG802",),

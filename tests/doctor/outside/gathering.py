@@ -240,9 +240,9 @@ def window_longer_than_the_epoch(torch):
     for _ in range(10):
         step = 0  # bug
         for inputs, targets in batches(8, x, y):
+            step = step + 1
             loss = torch.nn.functional.cross_entropy(model(inputs), targets) / accumulation
             loss.backward()  # here
-            step += 1
             if step % accumulation == 0:
                 optimizer.step()  # here
                 optimizer.zero_grad()

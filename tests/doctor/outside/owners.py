@@ -262,9 +262,8 @@ def filters_in_a_list_of_parameters(torch):
             self.head = nn.Linear(6, 3)
 
         def forward(self, x):
-            bands = [
-                nn.functional.conv1d(x, psi, padding=1).square().mean(2) for psi in self.psis
-            ]  # here
+            conv = nn.functional.conv1d
+            bands = [conv(x, psi, padding=1).square().mean(2) for psi in self.psis]  # here
             return self.head(torch.cat(bands, 1))
 
     x, y = images(torch)

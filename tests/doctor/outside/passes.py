@@ -38,12 +38,12 @@ def inference_mode_taken_for_evaluation(torch):
     model = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 3))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 
+    error = nn.functional.cross_entropy
+
     @torch.inference_mode()
     def estimate_loss():
         model.eval()  # fix
-        losses = [
-            nn.functional.cross_entropy(model(a), b).item() for a, b in batches(6, x[48:], y[48:])
-        ]  # here
+        losses = [error(model(a), b).item() for a, b in batches(6, x[48:], y[48:])]  # here
         model.train()  # fix
         return sum(losses) / len(losses)
 
@@ -245,9 +245,8 @@ def label_attention_sees_the_padding_only(torch):
             mask = (tokens == 0)[:, None, :]  # bug
             mask = (tokens != 0)[:, None, :]  # fix
             queries = self.labels.expand(len(tokens), -1, -1)
-            found = F.scaled_dot_product_attention(
-                queries, self.k(x), self.v(x), attn_mask=mask
-            )  # here
+            keys, values = self.k(x), self.v(x)
+            found = F.scaled_dot_product_attention(queries, keys, values, mask)  # here
             return self.score(found).squeeze(-1)
 
     model = LabelAttention()

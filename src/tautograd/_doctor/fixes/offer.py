@@ -24,7 +24,6 @@ from . import (
     likelihoods,
     models,
     objectives,
-    overwritten,
     rates,
     schedules,
 )

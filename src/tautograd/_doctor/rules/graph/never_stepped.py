@@ -15,7 +15,7 @@ from ...._user_code.stack import user_frames
 from ...state.step_measures import part
 from ...watch.events import Backward, Scaler, Step
 from ..base import Rule
-from ..schedules.scheduler import is_never_stepped
+from ..schedules.steps_in_source import is_never_stepped
 
 FEW = 8  # parameters of an optimizer that are compared
 ENTRIES = 64  # of each
