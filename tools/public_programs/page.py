@@ -86,7 +86,7 @@ def written(
     if before:
         now = len(counted) - len(before)
         lines += [
-            f"{now} were run on the tree of this page; the other {len(before)} rows are of runs before.",
+            f"{now} were run for this page; the other {len(before)} rows are of runs before.",
             "",
         ]
     lines += _slowest(counted, start)
