@@ -38,8 +38,11 @@ def _called(compiled: Any) -> list[str]:
     return [i.name for i in compiled._last.program.instructions if isinstance(i, Call)]
 
 
-def _compared(make: Callable[[], Any], *shape: int) -> list[str]:
-    """Compiled and as written, bit for bit but for sums (of a bias); what the program calls from Python."""
+def _compared(make: Callable[[], Any], *shape: int, summed: bool = False) -> list[str]:
+    """Compiled and as written, bit for bit but for sums (of a bias); what the program calls from Python.
+
+    Where gradients are `summed` by products of the program's own, those are in another order, too.
+    """
     for audit in ("never", "always"):
         plain, leaves = _step(make, *shape)
         step, others = _step(make, *shape)
@@ -47,10 +50,21 @@ def _compared(make: Callable[[], Any], *shape: int) -> list[str]:
         for _ in range(4):
             assert torch.equal(plain(), step())
             for a, b in zip(leaves, others, strict=True):
-                summed = a.ndim == 1
-                same = torch.allclose(a.grad, b.grad) if summed else torch.equal(a.grad, b.grad)
-                assert same
+                close = torch.allclose if summed or a.ndim == 1 else torch.equal
+                assert close(a.grad, b.grad)
     return _called(step)
+
+
+class _Layer(nn.Module):
+    """A recurrent layer without its states."""
+
+    def __init__(self, kind: Any, *sizes: int, **options: Any) -> None:
+        super().__init__()
+        self.layer = kind(*sizes, **options)
+
+    def forward(self, x: Any) -> Any:
+        out, states = self.layer(x)
+        return torch.cat([out.flatten(), torch.stack(list(states)).flatten()])
 
 
 class _Doubled(nn.Module):
@@ -74,13 +88,58 @@ def test_a_convolution_is_what_eager_mode_calls_forward_and_back(name: str) -> N
     assert sorted(_compared(make, *shape)) == ["convolved", "correlated", "spread_back"]
 
 
-def test_results_are_written_where_memory_was_planned() -> None:
-    step, _ = _step(lambda: nn.Conv2d(8, 8, 3, padding=1), 8, 8, 20, 20)
+def _layer(*given: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: nn.Sequential(_Doubled(), _Layer(*given, **options).double())
+
+
+RECURRENT: dict[str, Callable[[], Any]] = {
+    "LSTM": _layer(nn.LSTM, 6, 32),
+    "GRU": _layer(nn.GRU, 6, 32),
+    "LSTM without biases": _layer(nn.LSTM, 6, 32, bias=False),
+    "GRU from both ends": _layer(nn.GRU, 6, 32, bidirectional=True),
+    "two layers": _layer(nn.LSTM, 6, 32, num_layers=2),
+    "float32": lambda: _Layer(nn.GRU, 6, 32),
+}
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recurrent_layer_is_what_eager_mode_calls_however_many_steps(name: str) -> None:
+    sizes = set()
+    for length in (17, 40):
+        names = _compared(RECURRENT[name], length, 8, 6, summed=True)
+        assert set(names) == {"all_steps", "back"}
+        step, _ = _step(RECURRENT[name], length, 8, 6)
+        step = torch.compile(step, dynamic=False, audit="never")
+        for _ in range(2):
+            step()
+        sizes.add(step._last.recorded_size)
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_few_steps_stay_a_loop(kind: Any) -> None:
+    step, _ = _step(_layer(kind, 3, 4), 5, 2, 3)
+    step = torch.compile(step, dynamic=False, audit="always")
+    for _ in range(4):
+        step()
+    assert _called(step) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (CONVOLUTIONS["2d"][0], CONVOLUTIONS["2d"][1]),
+        (RECURRENT["LSTM"], (17, 8, 6)),
+        (RECURRENT["GRU"], (17, 8, 6)),
+    ],
+)
+def test_results_are_written_where_memory_was_planned(make: Any, shape: Any) -> None:
+    step, _ = _step(make, *shape)
     step = torch.compile(step, dynamic=False)
     for _ in range(3):
         step()
     calls = [i for i in step._last.program.instructions if isinstance(i, Call)]
-    assert len(calls) == 3
+    assert calls
     assert all(i.takes_out for i in calls)
 
 
@@ -100,13 +159,26 @@ def test_a_small_or_strided_one_stays_a_loop_and_a_product(make: Any, shape: Any
     assert _called(step) == []
 
 
-def test_a_program_goes_on_where_kernels_are_switched_off() -> None:
-    make = lambda: nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.MaxPool2d(2))  # noqa: E731
-    step, leaves = _step(make, 8, 8, 20, 20)
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.MaxPool2d(2)), (8, 8, 20, 20)),
+        (RECURRENT["LSTM"], (17, 8, 6)),
+        (RECURRENT["LSTM without biases"], (17, 8, 6)),
+        (RECURRENT["GRU from both ends"], (17, 8, 6)),
+    ],
+)
+def test_a_program_goes_on_where_kernels_are_switched_off(make: Any, shape: Any) -> None:
+    step, leaves = _step(make, *shape)
     step = torch.compile(step, dynamic=False, audit="never")
     for _ in range(3):
         step()
     before = [leaf.grad.clone() for leaf in leaves]
+    for leaf in leaves:
+        leaf.data = torch.full_like(leaf, 0.125) + leaf.detach()  # so that nothing old is right
+    step()
+    for leaf in leaves:
+        leaf.data = leaf.detach() - 0.125
     was = kernels.switch(False)
     try:
         step()

@@ -139,7 +139,7 @@ class Elementwise(Optimizer):
     ) -> Layout:
         """How these parameters are updated together: as before, for as long as that holds."""
         names = self._scalars + self._names(group)
-        layout = self._layouts.get(number)
+        layout: Layout | None = self._layouts.get(number)
         if layout is None or not layout.holds(members, states, names):
             layout = self._layouts[number] = Layout(members, states, len(self._scalars), names)
         return layout

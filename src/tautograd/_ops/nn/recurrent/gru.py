@@ -19,7 +19,15 @@ from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...linalg.products.shared_products import matmul
 from . import native_steps
-from .recurrence import Steps, flat, gradients_of_inputs, layer_samples, tangent_of_product, turned
+from .recurrence import (
+    Steps,
+    flat,
+    gradients_of_inputs,
+    layer_samples,
+    placed,
+    tangent_of_product,
+    turned,
+)
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -38,13 +46,35 @@ def _gru_layer(
     reverse: bool,
 ) -> tuple[Any, ...]:
     """Outputs, final state, and for the gradient: gates, candidates, and their part that r scales."""
-    steps = Steps(sizes, reverse)
-    width = h.shape[-1]
     given = _given(x, w_ih, b_ih)
-    if are_callable(given, h, w_hh, b_hh):
-        found = called(native_steps.gru, given, b_hh, h, w_hh, sizes, reverse)
-        if found is not None:
-            return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
+    arrays = given, b_hh, h, w_hh
+    found = called(_all_steps, *arrays, sizes, reverse) if are_callable(*arrays) else None
+    if found is None:
+        found = _step_by_step(*arrays, sizes, reverse)
+    return np.reshape(found[0], (*x.shape[:-1], h.shape[-1])), *found[1:]
+
+
+def _all_steps(
+    given: Any,
+    b_hh: Any,
+    h: Any,
+    w_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+) -> Any:
+    """The kernel's way; a program that was made of it goes another one where there are no kernels any more."""
+    steps = Steps(sizes, reverse)
+    found = native_steps.gru(given, b_hh, h, w_hh, steps, out)
+    if found is None and out is not None:
+        return placed(out, _step_by_step(given, b_hh, h, w_hh, sizes, reverse))
+    return found
+
+
+def _step_by_step(
+    given: Any, b_hh: Any, h: Any, w_hh: Any, sizes: tuple[int, ...], reverse: bool
+) -> tuple[Any, ...]:
+    steps, width = Steps(sizes, reverse), h.shape[-1]
     recurrent = turned(w_hh)
     h0 = h
     outs, gates, candidates, inner = [], [], [], []
@@ -62,13 +92,8 @@ def _gru_layer(
         gates.append(gate)
         candidates.append(n)
         inner.append(own)
-    return (
-        steps.outputs(outs, x),
-        steps.final(outs),
-        steps.in_time(gates),
-        steps.in_time(candidates),
-        steps.in_time(inner),
-    )
+    in_time = steps.in_time
+    return in_time(outs), steps.final(outs), in_time(gates), in_time(candidates), in_time(inner)
 
 
 def _gru_layer_vjp(
@@ -90,16 +115,49 @@ def _gru_layer_vjp(
     outs, gates, n, inner = out0, out2, out3, out4
     if hasattr(x, "apply_lifted"):  # these are no constants if they are differentiated again
         outs, _, gates, n, inner = _gru_layer(x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse)
-    steps = Steps(sizes, reverse)
-    width = h.shape[-1]
-    earlier = steps.before(flat(outs), h)
-    if are_callable(g[0], g[1], gates, n, inner, outs, h, w_hh):
-        arrays = flat(g[0]), gates, n, inner, flat(outs), h, w_hh, g[1]
-        found = called(native_steps.gru_gradient, *arrays, sizes, reverse)
-        if found is not None:
-            return gradients_of_inputs(
-                found[:2], found[2:], x, w_ih, earlier, b_ih is not None, needs
-            )
+    earlier = Steps(sizes, reverse).before(flat(outs), h)
+    left = flat(g[0]), gates, n, inner
+    arrays = *left, flat(outs), h, w_hh, g[1]
+    found = called(_back, *arrays, sizes, reverse) if are_callable(*arrays) else None
+    if found is None:
+        found = _back_step_by_step(*left, earlier, w_hh, g[1], sizes, reverse)
+    return gradients_of_inputs(found[:2], found[2:], x, w_ih, earlier, b_ih is not None, needs)
+
+
+def _back(
+    g_out: Any,
+    gates: Any,
+    n: Any,
+    inner: Any,
+    outs: Any,
+    h: Any,
+    w_hh: Any,
+    end: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+) -> Any:
+    """What arrives at the gates' part from the input and from the state, and at the first state: as `_all_steps`."""
+    steps, left = Steps(sizes, reverse), (gates, n, inner)
+    found = native_steps.gru_gradient(g_out, left, outs, h, w_hh, end, steps, out)
+    if found is None and out is not None:
+        earlier = steps.before(outs, h)
+        return placed(out, _back_step_by_step(g_out, *left, earlier, w_hh, end, sizes, reverse))
+    return found
+
+
+def _back_step_by_step(
+    g_out: Any,
+    gates: Any,
+    n: Any,
+    inner: Any,
+    earlier: Any,
+    w_hh: Any,
+    end: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, Any, Any]:
+    steps, width = Steps(sizes, reverse), n.shape[-1]
     r, z = gates[:, :width], gates[:, width:]
     # How the result moves with what r, z and n are functions of, and with the recurrent part of n.
     by_n = (1 - z) * (1 - n * n)
@@ -107,8 +165,7 @@ def _gru_layer_vjp(
     by_z = (earlier - n) * z * (1 - z)
     slopes = conj(np.stack((by_r, by_z, by_n * r), axis=1))
     kept, weight = conj(z), conj(w_hh)
-    g_out = flat(g[0])
-    dh = steps.last(g[1])
+    dh = steps.last(end)
     ends: list[Any] = []
     arrived, recurrent = [], []
     for step in range(len(sizes) - 1, -1, -1):
@@ -118,12 +175,15 @@ def _gru_layer_vjp(
         own = np.reshape(own, (own.shape[0], 3 * width))
         arrived.append(dh)
         recurrent.append(own)
-        dh = steps.handed_back(step, dh * kept[rows] + np.matmul(own, weight), g[1], ends)
+        dh = steps.handed_back(step, dh * kept[rows] + np.matmul(own, weight), end, ends)
     own = steps.in_time(recurrent[::-1])
     through = own[:, : 2 * width]
     seen = np.concatenate((through, steps.in_time(arrived[::-1]) * conj(by_n)), axis=1)
-    states = (steps.initial(dh, ends),)
-    return gradients_of_inputs((seen, own), states, x, w_ih, earlier, b_ih is not None, needs)
+    return seen, own, steps.initial(dh, ends)
+
+
+_all_steps.takes_out = 5  # type: ignore[attr-defined]
+_back.takes_out = 3  # type: ignore[attr-defined]
 
 
 def _gru_layer_jvp(

@@ -21,7 +21,15 @@ from ...declare.samples import Sample, T
 from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
-from .recurrence import Steps, are_plain, flat, gradients_of_inputs, tangent_of_product, turned
+from .recurrence import (
+    Steps,
+    are_plain,
+    flat,
+    gradients_of_inputs,
+    placed,
+    tangent_of_product,
+    turned,
+)
 
 _GATES = 4  # input, forget, cell, output
 
@@ -56,9 +64,9 @@ def _lstm_layer(
         given = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
         arrays = given, b_ih, b_hh, h, c, w_hh
         if are_plain(*arrays):
-            found = native_steps.lstm(*arrays, sizes, reverse, spent=True)
+            found = native_steps.lstm(*arrays, steps, spent=True)
         else:
-            found = called(native_steps.lstm, *arrays, sizes, reverse)
+            found = called(_all_steps, *arrays, sizes, reverse)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     scale = _halves(w_hh, width, 1.0, 0.5)
@@ -85,6 +93,30 @@ def _lstm_layer(
         gates.append(gate)
     out = steps.outputs(outs, x)
     return out, steps.final(outs), steps.final(cells), steps.in_time(gates), steps.in_time(cells)
+
+
+def _all_steps(
+    given: Any,
+    b_ih: Any,
+    b_hh: Any,
+    h: Any,
+    c: Any,
+    w_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+) -> Any:
+    """The kernel's way; a program that was made of it goes another one where there are no kernels any more."""
+    steps, width = Steps(sizes, reverse), c.shape[-1]
+    found = native_steps.lstm(given, b_ih, b_hh, h, c, w_hh, steps, out)
+    if found is not None or out is None:
+        return found
+    affine = _halves(w_hh, width, 1.0, 0.5), _halves(w_hh, width, 0.0, 0.5)
+    given = (given if b_ih is None else given + (b_ih + b_hh)) * affine[0]
+    return placed(out, lstm_steps(given, h, c, turned(w_hh) * affine[0], None, affine, steps))
+
+
+_all_steps.takes_out = 5  # type: ignore[attr-defined]
 
 
 def _slopes(gates: Any, width: int) -> tuple[Any, ...]:
@@ -116,20 +148,61 @@ def _lstm_layer_vjp(
         outs, _, _, gates, cells = _lstm_layer(
             x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse
         )
-    steps = Steps(sizes, reverse)
-    width = c.shape[-1]
-    if w_hr is None and are_callable(g[0], g[1], g[2], gates, cells, c, w_hh):
-        arrays = flat(g[0]), gates, cells, c, w_hh, g[1], g[2]
-        found = called(native_steps.lstm_gradient, *arrays, sizes, reverse)
-        if found is not None:
-            gate, states = found[0], found[1:]
-            earlier = steps.before(flat(outs), h)
-            return (
-                *gradients_of_inputs(
-                    (gate, gate), states, x, w_ih, earlier, b_ih is not None, needs
-                ),
-                None,
-            )
+    earlier = Steps(sizes, reverse).before(flat(outs), h)
+    arrays = flat(g[0]), gates, cells, c, w_hh, g[1], g[2]
+    found: Any = None
+    if w_hr is None and are_callable(*arrays):
+        found = called(_back, *arrays, sizes, reverse)
+    d_hr = None
+    if found is None:
+        *found, projected = _back_step_by_step(*arrays, w_hr, sizes, reverse)
+        if w_hr is not None and needs[7]:
+            hidden = gates[:, 3 * c.shape[-1] :] * np.tanh(cells)
+            d_hr = np.matmul(np.swapaxes(projected, 0, 1), conj(hidden))
+    gate, *states = found
+    of_inputs = gradients_of_inputs(
+        (gate, gate), tuple(states), x, w_ih, earlier, b_ih is not None, needs
+    )
+    return (*of_inputs, d_hr)
+
+
+def _back(
+    g_out: Any,
+    gates: Any,
+    cells: Any,
+    c: Any,
+    w_hh: Any,
+    end: Any,
+    end_cells: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+) -> Any:
+    """What arrives at the gates, at the first state and at the first cells: as `_all_steps`."""
+    arrays = g_out, gates, cells, c, w_hh, end, end_cells
+    found = native_steps.lstm_gradient(*arrays, Steps(sizes, reverse), out)
+    if found is None and out is not None:
+        return placed(out, _back_step_by_step(*arrays, None, sizes, reverse)[:3])
+    return found
+
+
+_back.takes_out = 3  # type: ignore[attr-defined]
+
+
+def _back_step_by_step(
+    g_out: Any,
+    gates: Any,
+    cells: Any,
+    c: Any,
+    w_hh: Any,
+    end: Any,
+    end_cells: Any,
+    w_hr: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, Any, Any, Any]:
+    """The same, and what arrives at the projected states."""
+    steps, width = Steps(sizes, reverse), c.shape[-1]
     i, f, a, o, di, df, da, do = _slopes(gates, width)
     squashed = np.tanh(cells)
     # How gates move the cell state (input, forget, cell), and it and the output gate the result.
@@ -137,8 +210,7 @@ def _lstm_layer_vjp(
     shown, opened = conj(o * (1 - squashed * squashed)), conj(squashed * do)
     kept, recurrent = conj(f), conj(w_hh)
     projection = None if w_hr is None else conj(w_hr)
-    g_out = flat(g[0])
-    dh, dc = steps.last(g[1]), steps.last(g[2])
+    dh, dc = steps.last(end), steps.last(end_cells)
     h_ends: list[Any] = []
     c_ends: list[Any] = []
     whole = None
@@ -162,19 +234,11 @@ def _lstm_layer_vjp(
             through = np.reshape(gate, (gate.shape[0], 4, width))
             np.multiply(dc[:, None], moves[rows], out=through[:, :3])
             np.multiply(dh, opened[rows], out=through[:, 3])
-        dh = steps.handed_back(step, np.matmul(gate, recurrent), g[1], h_ends)
-        dc = steps.handed_back(step, dc * kept[rows], g[2], c_ends)
+        dh = steps.handed_back(step, np.matmul(gate, recurrent), end, h_ends)
+        dc = steps.handed_back(step, dc * kept[rows], end_cells, c_ends)
     gate = steps.in_time(gradients[::-1]) if whole is None else whole
-    d_hr = None
-    if w_hr is not None and needs[7]:
-        all_projected = steps.in_time(projected[::-1])
-        d_hr = np.matmul(np.swapaxes(all_projected, 0, 1), conj(o * squashed))
     initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
-    earlier = steps.before(flat(outs), h)
-    return (
-        *gradients_of_inputs((gate, gate), initial, x, w_ih, earlier, b_ih is not None, needs),
-        d_hr,
-    )
+    return gate, *initial, steps.in_time(projected[::-1]) if projected else None
 
 
 def _lstm_layer_jvp(

@@ -1,8 +1,8 @@
 """The steps of LSTM and GRU by kernels: all of them in one call, for sequences of one length.
 
 None comes back where there is no kernel, or it does not apply: packed sequences, whose steps differ in size, and a
-projection after each step. Short layers are left to NumPy, too. A program calls these functions as eager mode does,
-with places for what they give (`out`), so a recording of a layer is as short for a long sequence as for a short one.
+projection after each step. Short layers are left to NumPy, too. A program calls them as eager mode does, with places
+for what they give (`out`), so that a recording of a layer is as short for a long sequence as for a short one.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ def lstm(
     h: Any,
     c: Any,
     w_hh: Any,
-    sizes: tuple[int, ...],
-    reverse: bool,
+    steps: Steps,
     out: Any = None,
     spent: bool = False,
 ) -> Any:
@@ -77,7 +76,7 @@ def lstm(
 
     If that is `spent` it becomes the gates, and no memory is needed for them.
     """
-    steps, width = Steps(sizes, reverse), c.shape[-1]
+    width = c.shape[-1]
     if not are_plain(given, b_ih, b_hh, h, c, w_hh) or not _applies(steps, width):
         return None
     h, c, recurrent = (np.ascontiguousarray(v) for v in (h, c, w_hh.T))
@@ -110,12 +109,11 @@ def lstm_gradient(
     w_hh: Any,
     end: Any,
     end_cells: Any,
-    sizes: tuple[int, ...],
-    reverse: bool,
+    steps: Steps,
     out: Any = None,
 ) -> Any:
     """What arrives at the gates, at the first state and at the first cells; `end` and `end_cells` at the last."""
-    steps, width = Steps(sizes, reverse), c.shape[-1]
+    width = c.shape[-1]
     if not are_plain(g, gates, cells, c, w_hh, end, end_cells) or not _applies(steps, width):
         return None
     g, c, weight = (np.ascontiguousarray(v) for v in (g, c, w_hh))
@@ -141,12 +139,11 @@ def gru(
     b_hh: Any,
     h: Any,
     w_hh: Any,
-    sizes: tuple[int, ...],
-    reverse: bool,
+    steps: Steps,
     out: Any = None,
 ) -> Any:
     """Outputs, final state, gates, candidates and their recurrent part."""
-    steps, width = Steps(sizes, reverse), h.shape[-1]
+    width = h.shape[-1]
     if not are_plain(given, b_hh, h, w_hh) or not _applies(steps, width):
         return None
     h, recurrent = (np.ascontiguousarray(v) for v in (h, w_hh.T))
@@ -171,27 +168,23 @@ def gru(
 
 def gru_gradient(
     g: Any,
-    gates: Any,
-    candidates: Any,
-    inner: Any,
+    found: tuple[Any, Any, Any],
     outs: Any,
     h: Any,
     w_hh: Any,
     end: Any,
-    sizes: tuple[int, ...],
-    reverse: bool,
+    steps: Steps,
     out: Any = None,
 ) -> Any:
     """What arrives at the gates' part from the input and from the state, and at the first state.
 
-    `gates`, `candidates` and `inner`, their recurrent part, are what the forward left.
+    `found` are the gates, candidates and their recurrent part that the forward left.
     """
-    steps, width = Steps(sizes, reverse), h.shape[-1]
-    found = gates, candidates, inner
+    width = h.shape[-1]
     if not are_plain(g, *found, outs, h, w_hh, end) or not _applies(steps, width):
         return None
     g, outs, h, weight = (np.ascontiguousarray(v) for v in (g, outs, h, w_hh))
-    rows = (g, 1), (gates, 2), (candidates, 1), (inner, 1), (outs, 1)
+    rows = (g, 1), (found[0], 2), (found[1], 1), (found[2], 1), (outs, 1)
     if not _fit(steps, width, *rows, batch=(h, end), others=[(weight, (3 * width, width))]):
         return None
     if out is None:
@@ -206,7 +199,3 @@ def gru_gradient(
     run(*_units(numbers), g, *found, outs, h, weight, dh, seen, own, kept, *numbers)
     dh += kept
     return out
-
-
-for _function, _results in ((lstm, 5), (lstm_gradient, 3), (gru, 5), (gru_gradient, 3)):
-    setattr(_function, "takes_out", _results)  # noqa: B010

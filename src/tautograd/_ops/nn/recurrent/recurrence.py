@@ -73,6 +73,13 @@ def are_plain(*arrays: Any) -> bool:
     return all(a is None or type(a) is np.ndarray for a in arrays)
 
 
+def placed(out: tuple[Any, ...], found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Results, in the places that are there for them."""
+    for place, value in zip(out, found, strict=True):
+        np.copyto(place, value)
+    return out
+
+
 class Steps:
     """The rows of each step, in the order in which they are worked off."""
 

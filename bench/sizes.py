@@ -1,0 +1,174 @@
+"""`python -m bench.sizes [--cold] [NAME …]`: compiled steps whose sizes change from call to call.
+
+For each step two passes over the same 300 calls, in processor time of one thread and as a part of what they take as
+written (in turns: as written, compiled, as written, compiled, as written); what the second and every further record
+cost (`dynamic=False`), in calls as written; and what a replay takes of one.
+Each row has a process of its own. With `--cold` no machine code is there from earlier runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+CALLS = 300
+REPLAYS = 8
+
+Step = Callable[..., Any]
+
+
+def _trained(modules: list[Any], optimizer: Any, loss_of: Step) -> Step:
+    parameters = [p for module in modules for p in module.parameters()]
+    by = optimizer(parameters, lr=1e-3)
+
+    def step(x: Any, y: Any) -> Any:
+        by.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
+        by.step()
+        return loss
+
+    return step
+
+
+def _transformer(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
+    """Two layers of 64 on eight sequences of 40 lengths."""
+    nn, words = torch.nn, 100
+    embedding, head = nn.Embedding(words, 64), nn.Linear(64, words)
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        found = head(encoder(embedding(x))).reshape(-1, words)
+        return nn.functional.cross_entropy(found, y.reshape(-1))
+
+    step = _trained([embedding, encoder, head], torch.optim.AdamW, loss_of)
+    lengths = [draw.randint(5, 44) for _ in range(CALLS)]
+    given = [torch.randint(0, words, (8, n)) for n in lengths]
+    return step, [(x, x.clone()) for x in given]
+
+
+def _gru(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
+    """A GRU 32→64 on sixteen sequences of 36 lengths."""
+    nn = torch.nn
+    layer, head = nn.GRU(32, 64, batch_first=True), nn.Linear(64, 1)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return (head(layer(x)[0][:, -1]) - y).square().mean()
+
+    step = _trained([layer, head], torch.optim.Adam, loss_of)
+    lengths = [draw.randint(5, 40) for _ in range(CALLS)]
+    return step, [(torch.randn(16, n, 32), torch.randn(16, 1)) for n in lengths]
+
+
+def _ragged(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
+    """A network of three layers on batches of 64, and of 40 at the end of each epoch."""
+    nn = torch.nn
+    network = nn.Sequential(
+        *(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 5))
+    )
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return nn.functional.cross_entropy(network(x), y)
+
+    step = _trained([network], torch.optim.Adam, loss_of)
+    sizes = [40 if i % 16 == 15 else 64 for i in range(CALLS)]
+    return step, [(torch.randn(n, 20), torch.randint(0, 5, (n,))) for n in sizes]
+
+
+def _tiny(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
+    """A network 8→16→1 on batches of 40 sizes."""
+    nn = torch.nn
+    network = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return (network(x) - y).square().mean()
+
+    step = _trained([network], torch.optim.SGD, loss_of)
+    sizes = [draw.randint(5, 44) for _ in range(CALLS)]
+    return step, [(torch.randn(n, 8), torch.randn(n, 1)) for n in sizes]
+
+
+ROWS = {"transformer": _transformer, "gru": _gru, "ragged": _ragged, "tiny": _tiny}
+
+
+def _seconds(step: Step, calls: list[Any]) -> float:
+    started = time.process_time()
+    for arguments in calls:
+        step(*arguments)
+    return time.process_time() - started
+
+
+def _row(name: str) -> str:
+    """What a row shows, measured in this process."""
+    import tautograd as torch
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+    def made() -> tuple[Step, list[Any]]:
+        return ROWS[name](torch, random.Random(1))
+
+    step, calls = made()
+    step(*calls[0])  # whose machine code is not what is measured
+    compiled = torch.compile(step)
+    plain, _ = made()
+    plain(*calls[0])
+    before = _seconds(plain, calls)
+    ratios, written = [], before
+    for _ in range(2):
+        taken = _seconds(compiled, calls)
+        after = _seconds(plain, calls)
+        ratios.append(taken / median((before, after)))
+        before, written = after, min(written, after)
+
+    step, _ = made()
+    every = torch.compile(step, dynamic=False, audit="never")
+    prices, shares = [], []
+    for arguments in {tuple(a.shape for a in given): given for given in calls}.values():
+        alone = min(_seconds(plain, [arguments]) for _ in range(REPLAYS))
+        every(*arguments)
+        prices.append((_seconds(every, [arguments]) - alone) / alone)
+        shares.append(min(_seconds(every, [arguments]) for _ in range(REPLAYS)) / alone)
+    first, second = ratios
+    return (
+        f"{name:12} {1e3 * written / CALLS:7.2f} ms  {first:9.2f}  {second:10.2f}  {compiled.records:7}"
+        f"  {median(prices[1:]):14.0f}  {median(shares):6.2f}"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ROWS))
+    parser.add_argument("--cold", action="store_true", help="without machine code of earlier runs")
+    parser.add_argument("--row", choices=ROWS, help=argparse.SUPPRESS)  # in this process
+    given = parser.parse_args(arguments)
+    if given.row:
+        print(_row(given.row), flush=True)
+        return 0
+    print(
+        "step         as written  1st pass   2nd pass  records  another (calls)  replay", flush=True
+    )
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    for name in given.names or ROWS:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | threads | ({"XDG_CACHE_HOME": folder} if given.cold else {})
+            command = [sys.executable, "-m", "bench.sizes", "--row", name]
+            subprocess.run(command, env=environment, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
