@@ -218,3 +218,45 @@ def test_two_subclasses_that_do_not_know_each_other(torch: Any) -> None:
     first, second = (type(name, (torch.Tensor,), {}) for name in ("First", "Second"))
     with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.add'"):
         torch.add(torch.ones(2).as_subclass(first), torch.ones(2).as_subclass(second))
+
+
+@pytest.mark.parametrize("name", ["is_tensor", "is_storage", "typename"])
+@same
+def test_nobody_is_asked_what_an_object_is(torch, name):
+    class Matrix:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "asked"
+
+        def __str__(self):
+            return "a matrix"
+
+    class Plain(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "asked"
+
+    assert torch.sum(Matrix()) == torch.sum(torch.ones(2).as_subclass(Plain)) == "asked"
+    try:
+        said = str(getattr(torch, name)(Matrix())).rpartition(".")[2]
+    except (TypeError, RuntimeError) as error:
+        said = type(error).__name__
+    return said, torch.is_tensor(torch.ones(2).as_subclass(Plain))
+
+
+@same
+def test_settings_are_not_shown_to_modes(torch):
+    shown = []
+
+    class Watching(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            shown.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Watching():
+        torch.is_tensor(3)
+        torch.set_num_threads(torch.get_num_threads())
+        torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled())
+        torch.set_float32_matmul_precision(torch.get_float32_matmul_precision())
+        torch.ones(2)
+    return shown

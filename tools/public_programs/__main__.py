@@ -4,9 +4,10 @@
     python -m tools.public_programs CHECKOUTS --only vit --half develop
     python -m tools.public_programs CHECKOUTS --page docs/programs.md [--keep]
 
-A program that prints something else is run once more on PyTorch (it may differ from run to run by
-itself) and, where only numbers differ, on both engines in double precision: what is the same there
-differs by rounding alone. Results are kept in the file of `--json`, and a program found there is not run again.
+A program that prints something else is run once more on PyTorch, with other contents of new memory (it
+may differ from run to run by itself), and, where only numbers differ, on both engines in double
+precision: what is the same there differs by rounding alone. Results are kept in the file of `--json`,
+and a program found there is not run again.
 """
 
 from __future__ import annotations

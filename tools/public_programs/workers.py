@@ -56,8 +56,9 @@ class Worker:
         seconds: int,
         *,
         double: bool = False,
+        filled: bool = False,
     ) -> Run:
-        """The program of a job, in a fresh copy of the checkout."""
+        """The program of a job, in a fresh copy of the checkout; `filled`: new memory is not what it happens to be."""
         with tempfile.TemporaryDirectory(prefix="program-") as scratch:
             folder = Path(scratch) / "checkout"
             shutil.copytree(checkout, folder, symlinks=True)
@@ -69,6 +70,7 @@ class Worker:
                 "path": [str(folder), str(folder / "src")],
                 "seconds": seconds,
                 "double": double,
+                "filled": filled,
                 "out": f"{scratch}/out",
                 "err": f"{scratch}/err",
             }

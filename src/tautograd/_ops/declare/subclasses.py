@@ -298,6 +298,14 @@ _UNASKED = frozenset(
         *("__setstate__", "__init__", "__class_getitem__", "_make_subclass", "as_subclass", "new"),
         *("grad_accumulator", "from_numpy", "manual_seed", "seed", "initial_seed"),
         *("get_rng_state", "set_rng_state"),
+        # What an object is, and settings.
+        *("is_storage", "is_tensor", "typename", "broadcast_shapes", "frombuffer"),
+        *("are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled"),
+        *("use_deterministic_algorithms", "is_warn_always_enabled", "set_warn_always"),
+        *("get_default_device", "set_default_device", "set_default_tensor_type", "set_flush_denormal"),
+        *("get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_num_threads"),
+        *("get_float32_matmul_precision", "set_float32_matmul_precision", "get_num_threads"),
+        *("get_num_interop_threads", "set_num_interop_threads"),
     )
 )  # fmt: skip
 # What only a mode is asked about: their arguments are data.
