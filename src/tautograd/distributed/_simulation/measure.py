@@ -1,24 +1,26 @@
-"""The network of this machine, measured: all_reduces of several sizes, between two ranks and between many.
+"""The network of this machine, measured: all_reduces of several sizes, and steps of a few ranks and of many.
 
 python -m tautograd.distributed._simulation.measure RESULT.json
 
 Two ranks take A + S / B seconds for S bytes. Messages between ranks of a machine are copied by the ranks themselves, so
 that they share the cores for that, too. Ranks that take turns on a core find its caches full of each other's numbers,
-and look in vain whether the others have come. How much that costs is the processor time that several ranks for each
-core need as a rule, over what two ranks need that nobody disturbs, which is the least that was seen. Both costs have a
-part that grows with the work and one that every wait has, however little is done: layers and messages of several sizes
-tell them apart. Messages are sent and waited for as buckets of gradients are, right after they were computed.
+and look in vain whether the others have come. How much that costs is the processor time of steps (layers forward and
+backward, an all_reduce that is waited for, an update) of several ranks for each core, over that of two. Several of a kind
+follow each other, as in training: two ranks find in their caches what the step before has left there, and it is this that
+many lose. Both costs have a part that grows with the work and one that every wait has, however little is done: layers
+and messages of several sizes tell them apart.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,17 @@ import numpy as np
 from .network import GIGA, MICRO, Network
 
 SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
-WIDTHS = (64, 128, 256, 512)  # of layers
-_TURNS = 20
+STEPS = (
+    (48, 1 << 12),
+    (96, 1 << 17),
+    (144, 1 << 20),
+    (224, 1 << 18),
+    (320, 1 << 21),
+    (448, 1 << 16),
+)
+"""Widths of layers, and bytes that are exchanged after them."""
+_TURNS = 8
+_IN_A_ROW = 8
 _ALL = 1 << 30  # ranks on a machine: however many there are
 
 
@@ -69,11 +80,11 @@ def here() -> Network:
 def network_from(found: dict[str, Any], count: int) -> Network:
     """The network that such times are of."""
     few, many = found["few"], found["many"]
-    latency, bandwidth = fitted(SIZES, few["exchanging"])
+    latency, bandwidth = fitted(SIZES, found["walls"])
     link = bandwidth / GIGA, latency / MICRO
     alone = Network(*link, _ALL, *link)
     ranks = crowd(count)
-    least = [alone.seconds("all_reduce", size, ranks, ranks) for size in SIZES]
+    least = [alone.seconds("all_reduce", size, ranks, ranks) for _, size in STEPS]
     looking, waiting = _beyond(least, many["exchanging"])
     returning, turns = _beyond(few["computing"], many["computing"])
     return Network(
@@ -94,53 +105,89 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
 
 
 class _Load:
-    """Steps' work: layers of several widths forward and backward, and then an all_reduce of each size."""
+    """Training steps of several sizes on some ranks, and what they need."""
 
-    def __init__(
-        self, group: Any, clock: Callable[[], float], of: Callable[[list[float]], float]
-    ) -> None:
+    def __init__(self, group: Any) -> None:
         import tautograd
 
-        self._group, self._clock, self._of = group, clock, of
+        self._group = group
         self._models = [
             tautograd.nn.Sequential(
                 *(
                     layer
-                    for _ in range(4)
-                    for layer in (tautograd.nn.Linear(width, width), tautograd.nn.ReLU())
+                    for _ in range(3)
+                    for layer in (tautograd.nn.Linear(width, width), tautograd.nn.Tanh())
                 )
             )
-            for width in WIDTHS
+            for width, _ in STEPS
         ]
-        self._inputs = [tautograd.ones(128, width) for width in WIDTHS]
-        self._buffers = [tautograd.zeros(size // 4) for size in SIZES]
-        self.computing: list[list[float]] = [[] for _ in WIDTHS]
-        self.exchanging: list[list[float]] = [[] for _ in SIZES]
+        self._optimizers = [tautograd.optim.SGD(m.parameters(), lr=1e-3) for m in self._models]
+        self._inputs = [tautograd.ones(96, width) for width, _ in STEPS]
+        self._buffers = [tautograd.zeros(size // 4) for _, size in STEPS]
+        self._computing: list[list[float]] = [[] for _ in STEPS]
+        self._exchanging: list[list[float]] = [[] for _ in STEPS]
 
     def run(self) -> None:
-        """Once."""
+        """A few steps of each size; the first of them finds nothing in the caches, and does not count."""
+        for i in range(len(STEPS)):
+            for again in range(_IN_A_ROW):
+                computing, exchanging = self._step(i)
+                if again:
+                    self._computing[i].append(computing)
+                    self._exchanging[i].append(exchanging)
+
+    def _step(self, i: int) -> tuple[float, float]:
         from tautograd import distributed
 
-        for model, x, times in zip(self._models, self._inputs, self.computing, strict=True):
-            distributed.barrier(self._group)
-            began = time.thread_time()
-            model.zero_grad()
-            model(x).sum().backward()
-            times.append(time.thread_time() - began)
-        for buffer, times in zip(self._buffers, self.exchanging, strict=True):
-            distributed.barrier(self._group)
-            began = self._clock()
-            work = distributed.all_reduce(buffer, group=self._group, async_op=True)
-            assert work is not None
-            work.wait()
-            times.append(self._clock() - began)
+        began, at = time.process_time(), time.thread_time()
+        self._optimizers[i].zero_grad()
+        self._models[i](self._inputs[i]).sum().backward()
+        computing = time.thread_time() - at
+        work = distributed.all_reduce(self._buffers[i], group=self._group, async_op=True)
+        assert work is not None
+        work.wait()
+        at = time.thread_time()
+        self._optimizers[i].step()
+        computing += time.thread_time() - at
+        return computing, time.process_time() - began - computing
 
     def times(self) -> dict[str, Any]:
-        """What it takes: undisturbed, or as a rule."""
+        """What a step takes as a rule, on average over the ranks."""
+        from tautograd import distributed
+
+        told: list[Any] = [None] * distributed.get_world_size(self._group)
+        distributed.all_gather_object(told, (self._computing, self._exchanging), self._group)
         return {
-            "computing": [self._of(times) for times in self.computing],
-            "exchanging": [self._of(times) for times in self.exchanging],
+            name: [
+                statistics.median(
+                    map(statistics.fmean, zip(*(own[which][i] for own in told), strict=True))
+                )
+                for i in range(len(STEPS))
+            ]
+            for which, name in enumerate(("computing", "exchanging"))
         }
+
+
+class _Walls:
+    """The fastest all_reduces of two ranks."""
+
+    def __init__(self, pair: Any) -> None:
+        import tautograd
+
+        self._pair = pair
+        self._buffers = [tautograd.zeros(size // 4) for size in SIZES]
+        self.seconds = [math.inf for _ in SIZES]
+
+    def run(self) -> None:
+        """Three of each size."""
+        from tautograd import distributed
+
+        for i, buffer in enumerate(self._buffers):
+            for _ in range(3):
+                distributed.barrier(self._pair)
+                began = time.perf_counter()
+                distributed.all_reduce(buffer, group=self._pair)
+                self.seconds[i] = min(self.seconds[i], time.perf_counter() - began)
 
 
 def main(path: str) -> None:
@@ -152,15 +199,18 @@ def main(path: str) -> None:
     distributed.init_process_group("mpi")
     rank = distributed.get_rank()
     pair = distributed.new_group([0, 1])
-    few = _Load(pair, time.perf_counter, min)
-    many = _Load(None, time.process_time, statistics.median)
+    walls, few, many = _Walls(pair), _Load(pair), _Load(None)
     for _ in range(_TURNS):
         if rank < 2:
+            walls.run()
             few.run()
         distributed.barrier()  # the others wait here, asleep
         many.run()
+    found = {"walls": walls.seconds, "many": many.times()}
+    if rank < 2:
+        found["few"] = few.times()
     if rank == 0:
-        Path(path).write_text(json.dumps({"few": few.times(), "many": many.times()}))
+        Path(path).write_text(json.dumps(found))
     distributed.destroy_process_group()
 
 

@@ -38,9 +38,10 @@ class Network:
     cores: int = 0
     """Cores that all ranks share, and that move the bytes (in the memory of a machine); 0: each rank has its own."""
     turns: float = 1.0
-    """How much more processor time ranks need to compute that take turns on a core."""
+    """How much more processor time ranks need to compute that take turns, with `crowd` of them for each core; with
+    fewer, less in proportion."""
     waiting: float = 1.0
-    """How much more they need to exchange, with `crowd` ranks for each core; with fewer, less in proportion."""
+    """How much more they need to exchange, likewise."""
     crowd: float = 2.0
     """Ranks for each core."""
     looking: float = 0.0
@@ -70,7 +71,7 @@ class Network:
             for rounds, volume, tree in _ways(kind, members)
         ]
         looking = self.looking * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
-        return min(costs) * self._sharing(ranks, self._waiting(ranks)) + looking
+        return min(costs) * self._sharing(ranks, self._slower(self.waiting, ranks)) + looking
 
     def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
         """Latencies one after the other. A tree goes up inside of machines before it goes between them."""
@@ -81,13 +82,13 @@ class Network:
 
     def crowding(self, ranks: int) -> float:
         """How much slower ranks compute because they share cores."""
-        return self._sharing(ranks, self.turns)
+        return self._sharing(ranks, self._slower(self.turns, ranks))
 
-    def _waiting(self, ranks: int) -> float:
-        """A rank looks for the others more often the longer they are away from a core."""
+    def _slower(self, factor: float, ranks: int) -> float:
+        """A factor with so many ranks: the more others had the core in between, the less of a rank's is in its caches."""
         if not self.cores or self.crowd <= 1:
-            return self.waiting
-        return 1.0 + (self.waiting - 1.0) * self._crowdedness(ranks)
+            return factor
+        return 1.0 + (factor - 1.0) * self._crowdedness(ranks)
 
     def _crowdedness(self, ranks: int) -> float:
         """0 where every rank has a core, 1 with `crowd` ranks for each."""
