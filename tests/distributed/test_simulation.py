@@ -6,12 +6,13 @@ import itertools
 import json
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from tautograd._cli.main import main
 from tautograd.distributed._simulation.failures import Failures, best_interval, lost, useful
-from tautograd.distributed._simulation.measure import _beyond, fitted
+from tautograd.distributed._simulation.measure import _added, _beyond, fitted
 from tautograd.distributed._simulation.network import PRESETS, Network, network_of
 from tautograd.distributed._simulation.replay import Stragglers, predict
 from tautograd.distributed._simulation.steps import (
@@ -190,6 +191,10 @@ def test_what_crowding_costs_each_time_and_in_proportion():
     found = _beyond(least, [3e-4 + 1.2 * seconds for seconds in least])
     assert found == (pytest.approx(3e-4), pytest.approx(1.2))
     assert _beyond(least, [0.9 * seconds for seconds in least]) == (0.0, 1.0)
+    memory, few = [1e5, 1e6, 1e7], [1e-3, 2e-3, 9e-3]
+    many = [seconds + 2e-4 + size / 5e9 for size, seconds in zip(memory, few, strict=True)]
+    assert _added(memory, few, many) == (pytest.approx(2e-4), pytest.approx(1 / 5e9))
+    assert _added(memory, many, few) == (0.0, 0.0)
     plain = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0)
     crowded = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, looking=400, returning=100)
     work = step(1.0, [(8, 0.5), (8, 0.5)])
@@ -197,6 +202,10 @@ def test_what_crowding_costs_each_time_and_in_proportion():
         more = predict(work, crowded, ranks).seconds - predict(work, plain, ranks).seconds
         # Two exchanges and two waits of every rank, all on two cores.
         assert more == pytest.approx(share * 2 * (400e-6 + 100e-6) * ranks / 2)
+        cold = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, refill=5)
+        large = replace(work, memory=1e9)  # a fifth of a second, for ranks that take turns
+        more = predict(large, cold, ranks).seconds - predict(work, plain, ranks).seconds
+        assert more == pytest.approx(share * 0.2 * ranks / 2)
 
 
 @pytest.mark.parametrize(

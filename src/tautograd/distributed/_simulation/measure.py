@@ -5,10 +5,10 @@ python -m tautograd.distributed._simulation.measure RESULT.json
 Two ranks take A + S / B seconds for S bytes. Messages between ranks of a machine are copied by the ranks themselves, so
 that they share the cores for that, too. Ranks that take turns on a core find its caches full of each other's numbers,
 and look in vain whether the others have come. How much that costs is the processor time of steps (layers forward and
-backward, an all_reduce that is waited for, an update) of several ranks for each core, over that of two. Several of a kind
-follow each other, as in training: two ranks find in their caches what the step before has left there, and it is this that
-many lose. Both costs have a part that grows with the work and one that every wait has, however little is done: layers
-and messages of several sizes tell them apart.
+backward, an all_reduce that is waited for, an update) of several ranks for each core, over that of two. Several of a
+kind follow each other, as in training: two ranks find in their caches what the step before has left there, and it is
+this that many lose. Some of it every wait costs, however little is done, and some grows with the work: exchanges with
+what they take anyway, computing with the memory that a step goes through. Steps of several sizes tell them apart.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ STEPS = (
     (448, 1 << 16),
 )
 """Widths of layers, and bytes that are exchanged after them."""
+_LAYERS = 3
 _TURNS = 8
 _IN_A_ROW = 8
 _ALL = 1 << 30  # ranks on a machine: however many there are
@@ -86,9 +87,11 @@ def network_from(found: dict[str, Any], count: int) -> Network:
     ranks = crowd(count)
     least = [alone.seconds("all_reduce", size, ranks, ranks) for _, size in STEPS]
     looking, waiting = _beyond(least, many["exchanging"])
-    returning, turns = _beyond(few["computing"], many["computing"])
+    memory = [_LAYERS * (width + 1) * width * 4 * 2 for width, _ in STEPS]  # and gradients
+    returning, per_byte = _added(memory, few["computing"], many["computing"])
+    refill = 1 / per_byte / GIGA if per_byte else math.inf
     return Network(
-        *link, _ALL, *link, count, turns, waiting, ranks / count, looking / MICRO, returning / MICRO,
+        *link, _ALL, *link, count, waiting, ranks / count, looking / MICRO, returning / MICRO, refill,
     )  # fmt: skip
 
 
@@ -104,6 +107,20 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
     return float(constant), float(factor)
 
 
+def _added(
+    memory: Sequence[int], few: Sequence[float], many: Sequence[float]
+) -> tuple[float, float]:
+    """What crowding adds to a step, each time and for each byte that it goes through: neither takes anything away."""
+    size, added, scale = np.array(memory, float), np.array(many) - few, 1 / np.array(many)
+    table = np.stack([scale, size * scale], axis=1)  # by relative errors
+    constant, per_byte = np.linalg.lstsq(table, added * scale, rcond=None)[0]
+    if per_byte < 0.0:
+        return max(0.0, float(np.median(added))), 0.0
+    if constant < 0.0:
+        return 0.0, max(0.0, float(np.median(added / size)))
+    return float(constant), float(per_byte)
+
+
 class _Load:
     """Training steps of several sizes on some ranks, and what they need."""
 
@@ -115,7 +132,7 @@ class _Load:
             tautograd.nn.Sequential(
                 *(
                     layer
-                    for _ in range(3)
+                    for _ in range(_LAYERS)
                     for layer in (tautograd.nn.Linear(width, width), tautograd.nn.Tanh())
                 )
             )

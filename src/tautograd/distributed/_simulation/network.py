@@ -37,17 +37,17 @@ class Network:
     """In microseconds."""
     cores: int = 0
     """Cores that all ranks share, and that move the bytes (in the memory of a machine); 0: each rank has its own."""
-    turns: float = 1.0
-    """How much more processor time ranks need to compute that take turns, with `crowd` of them for each core; with
-    fewer, less in proportion."""
     waiting: float = 1.0
-    """How much more they need to exchange, likewise."""
+    """How much more processor time ranks need to exchange, with `crowd` of them for each core; with fewer, less in
+    proportion."""
     crowd: float = 2.0
     """Ranks for each core."""
     looking: float = 0.0
     """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
     returning: float = 0.0
     """Microseconds that a rank takes longer after each wait, with so many, since others have used its caches."""
+    refill: float = math.inf
+    """GB/s at which what a step goes through (parameters, gradients, states) then comes back into them."""
 
     def link(self, members: int, ranks: int, neighbours: bool) -> tuple[float, float]:
         """Latency and bandwidth of the narrowest link that a group uses."""
@@ -71,7 +71,7 @@ class Network:
             for rounds, volume, tree in _ways(kind, members)
         ]
         looking = self.looking * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
-        return min(costs) * self._sharing(ranks, self._slower(self.waiting, ranks)) + looking
+        return min(costs) * self._sharing(ranks, self._waiting(ranks)) + looking
 
     def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
         """Latencies one after the other. A tree goes up inside of machines before it goes between them."""
@@ -82,13 +82,18 @@ class Network:
 
     def crowding(self, ranks: int) -> float:
         """How much slower ranks compute because they share cores."""
-        return self._sharing(ranks, self._slower(self.turns, ranks))
+        return self._sharing(ranks, 1.0)
 
-    def _slower(self, factor: float, ranks: int) -> float:
-        """A factor with so many ranks: the more others had the core in between, the less of a rank's is in its caches."""
+    def refilling(self, ranks: int, memory: float) -> float:
+        """What a step that goes through so many bytes takes longer, because others have had the caches in between."""
+        seconds = memory / (self.refill * GIGA)
+        return seconds * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
+
+    def _waiting(self, ranks: int) -> float:
+        """A rank looks for the others more often the longer they are away from a core."""
         if not self.cores or self.crowd <= 1:
-            return factor
-        return 1.0 + (factor - 1.0) * self._crowdedness(ranks)
+            return self.waiting
+        return 1.0 + (self.waiting - 1.0) * self._crowdedness(ranks)
 
     def _crowdedness(self, ranks: int) -> float:
         """0 where every rank has a core, 1 with `crowd` ranks for each."""
