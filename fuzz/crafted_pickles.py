@@ -11,8 +11,6 @@ import random
 import struct
 from collections.abc import Callable
 
-CANARY = ("fuzz.process_state", "canary")
-
 # What a reader of checkpoints knows, and what no reader may ever run.
 KNOWN = (
     "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "torch Size",
@@ -42,7 +40,6 @@ HOSTILE = (
 )  # fmt: skip
 
 OPCODES = {op.name: op.code.encode("latin1") for op in pickletools.opcodes}
-_STACK_NEEDS = {op.name: len(op.stack_before) for op in pickletools.opcodes}
 TEXTS = (
     "storage", "0", "1", "2", "cpu", "cuda:0", "a", "b", "_metadata", "__dict__", "__class__", "latin1",
     "keys", "_data", "_fields", "__setstate__", "f8", "O8", "V16", "<", "torch.strided", "conj", "neg",

@@ -50,6 +50,7 @@ class Files(Target):
 
         import tautograd
         import tautograd.safetensors
+        import tautograd.storage
         from tautograd._files.numpy_arrays import read_arrays
 
         self._np = np

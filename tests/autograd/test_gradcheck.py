@@ -440,3 +440,13 @@ def test_tolerances(torch, fast_mode):
         )
         for atol, rtol in ((1e-5, 1e-3), (1e-2, 1e-3), (1e-6, 1e-5))
     ]
+
+
+@same
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double")
+def test_low_precision_with_steps_that_it_can_tell(torch, dtype):
+    x = torch.tensor([0.5, 1.0, 1.5], dtype=getattr(torch, dtype), requires_grad=True)
+    loose = {"eps": 0.125, "atol": 0.1, "rtol": 0.1}
+    checks = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    return [check(lambda x: x * x, (x,), **loose) for check in checks]

@@ -32,6 +32,7 @@ LARGEST = 1e4  # numbers of a step that trains
 CALLS = 14
 SETTLED = 0.4  # of the calls nothing has changed before, so that there are records to be wrong
 WIDTH = 5
+MANY = 10_000  # parameters
 
 
 class Scenario:
@@ -64,7 +65,7 @@ class Scenario:
         self.step = self._step()
 
     def _model(self, nn: Any, rng: random.Random) -> Any:
-        kind = rng.randrange(7)
+        kind = rng.randrange(8)
         act = rng.choice((nn.Tanh, nn.ReLU, nn.GELU, nn.Sigmoid, nn.SiLU))
         if kind == 0:
             return nn.Sequential(nn.Linear(WIDTH, 7), act(), nn.Linear(7, WIDTH))
@@ -81,6 +82,8 @@ class Scenario:
         if kind == 5:
             parts = nn.Linear(WIDTH, WIDTH), nn.Dropout(0.25), nn.Linear(WIDTH, WIDTH)
             return nn.Sequential(*parts, nn.Dropout(0.5))
+        if kind == 6:
+            return _layered(nn, rng)
         return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Dropout(0.0), act(), nn.Softmax(-1))
 
     def _optimizer(self, T: Any, rng: random.Random) -> Any:
@@ -88,16 +91,16 @@ class Scenario:
         groups = (
             own if rng.random() < 0.6 else [{"params": own[:1], "lr": 0.02}, {"params": own[1:]}]
         )
-        return rng.choice(
-            (
-                lambda: optim.SGD(groups, 0.05),
-                lambda: optim.SGD(groups, 0.05, momentum=0.9, nesterov=True),
-                lambda: optim.Adam(groups, 0.01),
-                lambda: optim.AdamW(groups, 0.01, weight_decay=0.1),
-                lambda: optim.RMSprop(groups, 0.01),
-                lambda: optim.Adagrad(groups, 0.05),
-            )
-        )()
+        makers = (
+            lambda: optim.SGD(groups, 0.05),
+            lambda: optim.SGD(groups, 0.05, momentum=0.9, nesterov=True),
+            lambda: optim.Adam(groups, 0.01),
+            lambda: optim.AdamW(groups, 0.01, weight_decay=0.1),
+            lambda: optim.RMSprop(groups, 0.01),
+            lambda: optim.Adagrad(groups, 0.05),
+        )
+        # Of so many gradients some are hardly more than rounding, which a division by their size makes large.
+        return rng.choice(makers[:2] if sum(p.numel() for p in own) > MANY else makers)()
 
     def _step(self) -> Any:
         """The function that is compiled; what it reads is all over the place."""
@@ -278,6 +281,23 @@ def _recurrent(nn: Any) -> Any:
             return state
 
     return nn.Sequential(Recurrent(), nn.Identity())
+
+
+def _layered(nn: Any, rng: random.Random) -> Any:
+    """A layer over a sequence: by a kernel or by NumPy, as the number of sequences says."""
+    kind, way = rng.choice((nn.GRU, nn.LSTM)), rng.random() < 0.5
+
+    class Layered(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = kind(1, 64, bidirectional=way)
+            self.out = nn.Linear(64 * (1 + way), WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            outs, state = self.layer(x.t().unsqueeze(-1).repeat(3, 1, 1))
+            return self.out(outs[-1]) + (state if kind is nn.GRU else state[1]).sum() * 0.01
+
+    return nn.Sequential(Layered(), nn.Identity())
 
 
 _CHANGES = (

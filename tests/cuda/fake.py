@@ -20,11 +20,14 @@ from tautograd._arrays.cuda import cuda_array, cuda_backend
 from tautograd._arrays.cuda.base import Backend
 from tautograd._arrays.cuda.cuda_array import CudaArray, wrap
 from tautograd._arrays.cuda.ufuncs import IN_MAIN_MEMORY
+from tautograd._arrays.dtypes import HALF_CODES
 from tautograd._arrays.strided import storage_of
 from tautograd._compile.record.tape import in_rows
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])
+# What CuPy adds up or multiplies in float32 where it is given half precision, and rounds once.
+_WIDE_INSIDE = frozenset(("sum", "prod", "mean"))
 
 
 class _Module:
@@ -53,6 +56,10 @@ def _checked(function: Any, name: str, parameters: str | None) -> Any:
         unknown = options.keys() - known
         if unknown:
             raise TypeError(f"CuPy's {name} has no parameter {sorted(unknown)}")
+        half = args[0].dtype if name in _WIDE_INSIDE and options.get("dtype") is None else None
+        if half is not None and half.char in HALF_CODES:
+            args = (args[0].astype(np.float32), *args[1:])
+            return np.asarray(function(*args, **options)).astype(half)
         found = function(*args, **options)
         if name == "diagonal":  # NumPy's is read-only, CuPy's is not
             found.setflags(write=True)

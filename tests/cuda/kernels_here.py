@@ -149,6 +149,18 @@ def _batched(dtype: Any) -> Any:
     return gemm
 
 
+def _scattered(dtype: Any) -> Any:
+    one = _product(dtype)
+
+    def gemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, b: int, ldb: int,
+             beta: int, c: int, ldc: int, count: int) -> None:  # fmt: skip
+        tables = [(ctypes.c_int64 * count).from_address(at) for at in (a, b, c)]
+        for x, y, z in zip(*tables, strict=True):
+            one(h, ta, tb, m, n, k, alpha, x, lda, y, ldb, beta, z, ldc)
+
+    return gemm
+
+
 def gemm_of(backend: Any) -> Gemm:
     """`Gemm` with a cuBLAS of NumPy."""
     found = Gemm.__new__(Gemm)
@@ -158,6 +170,7 @@ def gemm_of(backend: Any) -> Gemm:
     found.lt = None
     kinds = [np.dtype(name) for name in ("f", "d", "e", bfloat16)]
     found.calls = {kind.char: (_product(kind), _batched(kind)) for kind in kinds}
+    found.scattered = {kind.char: _scattered(kind) for kind in kinds[:2]}
     found.one, found.zero = dict.fromkeys(found.calls, 1), dict.fromkeys(found.calls, 0)
     return found
 
@@ -216,6 +229,73 @@ def many_classes(dtype: str) -> list[str]:
     return wrong
 
 
+def recurrent_steps(backend: Any, dtype: str) -> list[str]:
+    """What goes wrong in an LSTM of several blocks and tiles, with its products in the kernel and without."""
+    import tautograd as torch
+    from tautograd._ops.on_gpu import lstm
+
+    wrong = []
+    for width, few in ((140, lstm._FEW), (33, lstm._FEW), (33, 0)):
+        lstm._FEW, found, before = few, [], backend.launches
+        for device in ("cpu", "cuda"):
+            torch.manual_seed(0)
+            net = torch.nn.LSTM(5, width, bidirectional=True).to(getattr(torch, dtype)).to(device)
+            x = torch.randn(3, 19, 5, dtype=getattr(torch, dtype)).to(device).requires_grad_()
+            out, (h, c) = net(x)
+            (out.square().sum() + (h * c).sum()).backward()
+            tensors = (out, h, c, x.grad, *[p.grad for p in net.parameters()])
+            found.append([v.detach().cpu().numpy() for v in tensors])
+        launches = backend.launches - before
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13) or launches < 12:
+            wrong.append(f"LSTM of {width}, {few}: apart by {apart}, {launches} launches")
+    return wrong
+
+
+def long_attention(backend: Any, dtype: str) -> list[str]:
+    """What goes wrong in attention of heads side by side, over more positions than one block takes."""
+    import tautograd as torch
+
+    attend = torch.nn.functional.scaled_dot_product_attention
+    wrong = []
+    for queries, keys, causal in ((256, 256, True), (256, 256, False), (131, 131, True), (5, 140, True)):
+        rng, found = np.random.default_rng(0), []
+        given = [rng.standard_normal((2, n, 3, 4)) for n in (queries, keys, keys)]
+        pull = rng.standard_normal((2, queries, 3, 4))
+        for device in ("cpu", "cuda"):
+            x = [torch.tensor(a, dtype=getattr(torch, dtype)).to(device) for a in (*given, pull)]
+            leaves = [a.requires_grad_() for a in x[:3]]
+            out = attend(*[a.transpose(1, 2) for a in leaves], is_causal=causal).transpose(1, 2)
+            if device == "cuda" and not out.is_contiguous():
+                wrong.append(f"heads of {queries} and {keys} positions were copied apart")
+            out.backward(x[3])
+            found.append([v.detach().cpu().numpy() for v in (out, *[a.grad for a in leaves])])
+        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13):
+            wrong.append(f"attention of {queries} to {keys}, {causal}: apart by {apart}")
+    return wrong
+
+
+def many_rows(dtype: str) -> list[str]:
+    """What goes wrong in an embedding's gradient: rows that share a block, more of one row than it has room for."""
+    import tautograd as torch
+
+    rng, wrong = np.random.default_rng(0), []
+    for rows in (3000, 9000):
+        places = np.where(rng.random(4000) < 0.7, 5, rng.integers(0, rows, 4000))
+        found = []
+        for device in ("cpu", "cuda"):
+            table = torch.nn.Embedding(rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device)
+            torch.manual_seed(0)
+            pull = torch.randn(4000, 3, dtype=getattr(torch, dtype)).to(device)
+            table(torch.tensor(places).to(device)).backward(pull)
+            found.append(table.weight.grad.cpu().numpy())
+        apart = float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
+        if not apart <= (1e-5 if dtype == "float32" else 1e-13):
+            wrong.append(f"rows of {rows}: apart by {apart}")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -226,7 +306,9 @@ def main(dtype: str, records: list[str]) -> None:
         matrix.run(name, dtype)
     problems = [*matrix.problems, *in_place(backend)]
     if dtype in ("float32", "float64"):
-        problems += many_classes(dtype)
+        problems += many_classes(dtype) + recurrent_steps(backend, dtype)
+        problems += long_attention(backend, dtype)
+        problems += many_rows(dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

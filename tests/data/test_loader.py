@@ -497,3 +497,31 @@ def test_the_end_of_the_program() -> None:
     for pid in pids.strip("[]\n").split(", "):
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+@same
+def test_a_loader_of_another_class_makes_its_passes(torch):
+    data = importlib.import_module(f"{torch.__name__}.utils.data.dataloader")
+    collate = importlib.import_module(f"{torch.__name__}.utils.data._utils.collate")
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([torch.ones(2) * i for i in range(3)])
+
+    class Loader:
+        _IterableDataset_len_called, _auto_collation, drop_last, in_order = None, False, False, True
+        generator, prefetch_factor, num_workers, timeout, pin_memory = None, 2, 0, 0, False
+        pin_memory_device, multiprocessing_context, persistent_workers = "", None, False
+        worker_init_fn, _dataset_kind = None, data._DatasetKind.Iterable
+        _index_sampler = range(9)
+        dataset = Stream()
+
+        def collate_fn(self, sample):
+            return collate.default_convert(sample) + 1
+
+        def _get_shared_seed(self):
+            return None
+
+    torch.manual_seed(3)
+    found = list(data._SingleProcessDataLoaderIter(Loader()))
+    return found, collate.default_collate([{"a": 1.5}, {"a": 2.5}]), torch.rand(1)

@@ -47,6 +47,26 @@ def test_a_function_that_sets_something_is_no_value_for_a_file(module: str, name
         loaded(LINEAR + b"}" + text("act") + named(module, name) + b"sb")
 
 
+class Curious:
+    """An object of the program's own whose code runs whenever anything is asked of it."""
+
+    def __getattribute__(self, name: str) -> str:
+        asked.append(name)
+        return "tautograd._ops."
+
+
+asked: list[str] = []
+
+
+def test_an_object_of_the_program_is_not_asked_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("programs_own")
+    module.thing = Curious()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "programs_own", module)
+    with pytest.raises(UnsafeFile):
+        loaded(named("programs_own", "thing"))
+    assert asked == []
+
+
 @pytest.mark.parametrize("key", ["__setstate__", "__call__", "__class__", "__reduce__", "__dict__"])
 def test_attributes_that_python_calls_are_refused(key: str) -> None:
     # The second state would go to whatever the first one put in the method's place.

@@ -66,4 +66,5 @@ def test_public_function_exists(name: str) -> None:
         try:
             function(engine, public)
         except AttributeError as error:
-            pytest.fail(f"{engine.name} has no {public}: {error}", pytrace=False)
+            hint = "a record whose function is elsewhere says where: public='nn.functional.glu'"
+            pytest.fail(f"{engine.name} has no {public} ({hint}): {error}", pytrace=False)

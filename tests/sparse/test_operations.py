@@ -138,6 +138,28 @@ def test_one_element_is_a_tensor_like_any_other(torch: Any) -> list[Any]:
     ]
 
 
+@same
+def test_sums_that_keep_dimensions(torch: Any) -> list[Any]:
+    dense = torch.arange(24.0).reshape(2, 3, 4) % 5
+    tensors = [dense.to_sparse(), dense.to_sparse(2), dense.to_sparse(1)]
+    sums = [
+        x.sum(dims, keepdim)
+        for x in tensors
+        for dims in (0, 1, -1, [0], [0, 1], [2, 0], [1, 2], [0, 1, 2])
+        for keepdim in (False, True)
+    ]
+    described = [
+        (x.shape, str(x.layout), x.sparse_dim(), x.is_coalesced()) for x in sums if x.is_sparse
+    ]
+    return [described, *[x.to_dense() if x.is_sparse else x for x in sums]]
+
+
+@same
+def test_one_element_as_a_number(torch: Any) -> list[Any]:
+    numbers = [torch.tensor(x).to_sparse().item() for x in (0.0, 2.0, False, True, 0j, 3)]
+    return [*numbers, [type(x).__name__ for x in numbers]]
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "bfloat16"])
 def test_dtypes_of_sums(dtype: str) -> None:
     texts = []

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import gc
 import importlib
+import operator
 import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -40,7 +42,29 @@ def _modules() -> dict[str, Any]:
 
 def _members(owner: Any) -> dict[str, Any]:
     """Every name, with what is there: held, so that nothing else can come to have its identity."""
-    return {name: value for name, value in list(vars(owner).items()) if name not in _MOVING}
+    found = vars(owner).copy()
+    for name in found.keys() & _MOVING:
+        del found[name]
+    return found
+
+
+class _IsMeta(dict[type, bool]):
+    """Whether what is of a type is a class, by that type: nothing is asked of the object itself."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = issubclass(kind, type)
+        return self[kind]
+
+
+def _moved(before: dict[str, Any], now: dict[str, Any], names: Iterable[str]) -> list[str]:
+    """Which of the names stand for something else. Mostly none do, and all stand in the same order."""
+    if (
+        len(before) == len(now)
+        and all(map(operator.is_, before.values(), now.values()))
+        and all(map(operator.eq, before, now))
+    ):
+        return []
+    return [name for name in names if now.get(name) is not before.get(name)]
 
 
 def _hooks(engine: Any) -> dict[str, int]:
@@ -88,11 +112,15 @@ class Snapshot:
         modules = _modules()
         self.kinds = {name: type(module) for name, module in modules.items()}
         self.modules = {name: _members(module) for name, module in modules.items()}
-        self.classes: dict[type, dict[str, Any]] = {
-            value: {}
+        is_meta = _IsMeta()
+        found = {
+            value
             for members in self.modules.values()
             for value in members.values()
-            if issubclass(type(value), type) and value.__module__.partition(".")[0] in OWNED
+            if is_meta[type(value)]
+        }
+        self.classes: dict[type, dict[str, Any]] = {
+            kind: {} for kind in found if kind.__module__.partition(".")[0] in OWNED
         }
         for kind in self.classes:
             self.classes[kind] = _members(kind)
@@ -107,14 +135,14 @@ class Snapshot:
         for name, members in self.modules.items():
             # A module may load more of its parts when they are asked for, and be taken out itself.
             now = after.modules.get(name, members)
-            moved = [key for key in members if now.get(key) is not members[key]]
+            moved = _moved(members, now, members)
             if after.kinds.get(name, self.kinds[name]) is not self.kinds[name]:
                 moved.append("__class__")
             if moved:
                 found.append(f"module {name}: {', '.join(sorted(moved))}")
         for kind, members in self.classes.items():
             now = after.classes.get(kind) or _members(kind)
-            moved = [key for key in {**members, **now} if now.get(key) is not members.get(key)]
+            moved = _moved(members, now, {**members, **now})
             if moved:
                 found.append(f"{kind}: {', '.join(sorted(moved))}")
         return found

@@ -269,7 +269,7 @@ def load():
 def nothing_stays():
     load()
     before = Snapshot()
-    yield
+    yield before
     assert before.differences(Snapshot()) == []
     assert kept_as_a_call is KEPT
 
@@ -325,8 +325,7 @@ def test_what_is_left_replaced_is_noticed(monkeypatch, forgotten):
 def test_every_part_replaces_something_while_it_runs(engine, kind):
     """Else it would be no test of it that nothing stays."""
     part = SPANNING[kind](ENGINES[engine])
-    with nothing_stays():
-        before = Snapshot()
+    with nothing_stays() as before:
         part.start()
         moved = before.differences(Snapshot())
         part.stop()

@@ -242,7 +242,8 @@ def main() -> int:
     built = library._local.graphs
     sys.stdout.write(
         f"cuDNN {library.version}: {sum(g is not None for g in built.values())} graphs built, "
-        f"{sum(g is None for g in built.values())} refused\n"
+        f"{sum(g is None for g in built.values())} refused, "
+        f"{sum(g is not None and g._direct is not None for g in built.values())} called by addresses alone\n"
     )
     for text in sorted(set(refusals))[:20]:
         sys.stdout.write(f"  refused: {text}\n")

@@ -58,10 +58,18 @@ def _in_double_precision(torch: Any) -> None:
 
 
 def _tick() -> None:
-    """A clock that goes on by a hundredth of a second each time it is read, for times that are printed."""
-    now = [1_700_000_000.0]
+    """A clock that goes on by a hundredth of a second each time a program reads it, for times that are printed.
+
+    What an engine reads for itself, and how often, is its own affair.
+    """
+    import torch
+
+    now, real = [1_700_000_000.0], time.perf_counter
+    engine = os.path.dirname(str(torch.__file__)) + os.sep
 
     def clock() -> float:
+        if sys._getframe(1).f_code.co_filename.startswith(engine):
+            return real()
         now[0] += 0.01
         return now[0]
 

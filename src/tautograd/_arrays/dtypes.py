@@ -120,7 +120,6 @@ ALL_DTYPES = (
     uint8, int8, int16, int32, int64, float16, float32, float64, bfloat16, complex64, complex128,
     bool_,
 )  # fmt: skip
-FLOAT_DTYPES = tuple(d for d in ALL_DTYPES if d.category == FLOAT)
 
 # Names as in `torch.<name>`: `float32` and its alias `float`, and so on.
 _NAMED = (*ALL_DTYPES, *STORED_DTYPES, complex32)

@@ -98,6 +98,11 @@ def called(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
+def are_callable(*arrays: Any) -> bool:
+    """Whether `called` can come to a function of NumPy's own arrays with these: they are that, recorded, or None."""
+    return all(x is None or type(plain(x)) is _ndarray for x in arrays)
+
+
 def plain(x: Any) -> Any:
     """The array that a recorded one shows; any other as it is."""
     return x.value if hasattr(type(x), "as_call") else x

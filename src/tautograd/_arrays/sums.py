@@ -14,6 +14,7 @@ _FOLD_FROM = 128
 _PARTS = 16
 add_up: Any = np.add.reduce
 _ndarray = np.ndarray
+_FLOAT32 = np.dtype(np.float32)
 
 
 def contiguous(x: Any) -> Any:
@@ -29,6 +30,11 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
     NumPy adds pairwise along the axis that is innermost in memory only, and in half precision without
     the bits that a sum of many needs: 1,000 ones are 256 in bfloat16.
     """
+    if type(x) is _ndarray:
+        if x.dtype is _FLOAT32 and x.size < _FOLD_FROM:
+            return contiguous(add_up(x, dim, dtype, None, keepdim))
+    elif hasattr(type(x), "raw"):  # a GPU's
+        return x.sum(dim, dtype, None, keepdim)
     half = x.dtype if dtype is None and is_narrow(x) else None
     if half is not None:
         x = np.astype(x, np.float32)

@@ -14,7 +14,7 @@ from .backward_pass.arrivals import as_grad_tensor
 from .backward_pass.engine import run_backward
 from .graph import GradientEdge, stand_in
 from .hooks import retain_grad
-from .modes import modes
+from .modes import modes, shared
 
 
 def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[Tensor]:
@@ -198,7 +198,8 @@ def grad(
 
     One for each input, in a tuple; in a dictionary with the same keys if that is what `inputs` is.
     """
-    if modes.deferred is not None:
+    usual = shared.ordinary  # nothing is put off, and no mode is in force
+    if not usual and modes.deferred is not None:
         return modes.deferred.call(
             grad,
             (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs),
@@ -208,7 +209,7 @@ def grad(
                 "materialize_grads": materialize_grads,
             },
         )
-    if modes.function_modes:
+    if not usual and modes.function_modes:
         from .function_modes import shown
 
         options = {

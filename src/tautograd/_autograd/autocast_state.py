@@ -17,7 +17,7 @@ import numpy as np
 
 from .._arrays.devices import device, device_of
 from .._arrays.dtypes import bfloat16, dtype, float16
-from .modes import change
+from .modes import set_lower
 
 # What each type of device casts to, if nothing else is asked for.
 DEFAULT_DTYPES = {
@@ -100,13 +100,16 @@ def _show() -> None:
     on = next((kind for kind in ("cpu", "cuda") if kind in _state.enabled), None)
     if on is not None and not EVER_USED:
         EVER_USED.append(True)
-    change(lower=None if on is None else _state.dtypes[on])
+    set_lower(None if on is None else _state.dtypes[on])
 
 
 def reaches(array: Any) -> bool:
     """Whether mixed precision is asked for on the device that an array is on."""
-    kind = "cpu" if type(array) is np.ndarray else device_of(array).type
-    return kind in _state.enabled
+    kind = type(array)
+    if kind is np.ndarray:
+        return "cpu" in _state.enabled
+    where = "cuda" if hasattr(kind, "raw") else device_of(array).type
+    return where in _state.enabled
 
 
 def is_autocast_cache_enabled() -> bool:

@@ -14,13 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._ops.declare.subclasses import looks_for_others
 from .._tensor.tensor import Tensor, make
 from .apply import apply
+from .autocast_state import EVER_USED
+from .modes import modes, shared
 from .node import Node
 from .saved import as_tensor, unpack
 
 # NumPy ufunc or function -> function on tensors that takes NumPy's arguments.
 COUNTERPARTS: dict[Any, Callable[..., Any]] = {}
+# The same for two operands, both tensors or the second one a number, where no mode and no class of the program's
+# has a say: a shorter way to the same nodes. None from such a function: only the counterpart can do it.
+DIRECT: dict[Any, Callable[[Any, Any], Any]] = {}
 
 
 def counterpart(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -96,9 +102,22 @@ class Lifted(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Lifted:
         return Lifted(self.tensor[lower(index)])
 
+    def turned(self) -> Lifted | None:
+        """The last two dimensions exchanged, by the shorter way; None where there is none."""
+        if not shared.ordinary or EVER_USED or looks_for_others:
+            return None
+        found = DIRECT["turned"](self.tensor, len(self.tensor._data.shape))
+        return None if found is None else Lifted(found)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method != "__call__":
             return self._call(getattr(ufunc, method), args, kwargs, f"{ufunc.__name__}.{method}")
+        if ufunc in DIRECT and not kwargs:
+            x, y = args
+            if type(x) is Lifted:
+                found = _directly(ufunc, x, y)
+                if found is not None:
+                    return found
         return self._call(ufunc, args, kwargs, ufunc.__name__)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -111,38 +130,64 @@ class Lifted(NDArrayOperatorsMixin):
                 f"np.{name} has no counterpart on tensors, so a rule that uses it cannot be "
                 "differentiated: declare one with @counterpart, or call an operation's record"
             )
-        args = [_constants(a) for a in args]
-        return lift(on_tensors(*args, **{k: _constants(v) for k, v in kwargs.items()}))
+        args = [a.tensor if type(a) is Lifted else _constants(a) for a in args]
+        if kwargs:
+            kwargs = {k: _constants(v) for k, v in kwargs.items()}
+        found = on_tensors(*args, **kwargs)
+        return Lifted(found) if isinstance(found, Tensor) else lift(found)
 
     def apply_lifted(self, op: Any, inputs: Any, parameters: Any) -> Any:
         """Called by a record that is used inside a rule."""
         return lift(apply(op, tuple(_constants(x) for x in inputs), parameters))
 
 
+def _directly(ufunc: Any, x: Lifted, y: Any) -> Any:
+    """A ufunc of a lifted tensor and another one, or a number, by the shorter way; None where there is none."""
+    if type(y) is Lifted:
+        y = y.tensor
+    elif type(y) is not float and type(y) is not int:
+        return None
+    if not shared.ordinary or EVER_USED or looks_for_others:
+        return None
+    found = DIRECT[ufunc](x.tensor, y)
+    return Lifted(found) if isinstance(found, Tensor) else None
+
+
+def _short_operator(name: str, ufunc: Any) -> None:
+    general = getattr(NDArrayOperatorsMixin, name)
+
+    def operator(self: Lifted, other: Any) -> Any:
+        found = _directly(ufunc, self, other)
+        return general(self, other) if found is None else found
+
+    setattr(Lifted, name, operator)
+
+
+for _name, _ufunc in (
+    *(("__add__", np.add), ("__sub__", np.subtract), ("__mul__", np.multiply)),
+    *(("__truediv__", np.true_divide), ("__matmul__", np.matmul)),
+):
+    _short_operator(_name, _ufunc)
+
+
 def run_lifted(node: Node, gradient: Any, lifted: bool) -> Any:
     """A node's rules on tensors; also for raw gradients when the saved values were packed."""
     op = node.op
-    saved = lift(saved_tensors(node))
+    saved: Any = ()
+    if not op.saves_nothing:
+        saved = [
+            Lifted(value) if isinstance(value, Tensor) else lift(value)
+            for value in saved_tensors(node)
+        ]
     if not lifted:
         gradient = (
             [None if g is None else make(g) for g in gradient] if node.outputs else make(gradient)
         )
     if node.outputs is not None:
         gradient = _several(node, gradient)
-    g = lift(gradient)
-    shapes = node.shapes if op.shape_inputs else None
-    if op.joint:
-        needs = tuple(edge is not None for edge in node.edges)
-        rule = op.vjp
-        grads = rule.call(rule.rule, g, saved, shapes, node.dtypes, node.parameters, needs)
-    else:
-        grads = [
-            None
-            if edge is None
-            else rule.call(rule.rule, g, saved, shapes, node.dtypes, node.parameters, None)
-            for edge, rule in zip(node.edges, op.vjp, strict=True)
-        ]
-    tensors = [_constants(grad) for grad in grads]
+    g = Lifted(gradient) if isinstance(gradient, Tensor) else lift(gradient)
+    grads = (op.rules or op.joined_rules())(node, node.edges, g, saved)
+    tensors = [grad.tensor if type(grad) is Lifted else _constants(grad) for grad in grads]
     return tensors if lifted else [None if t is None else t._data for t in tensors]
 
 
@@ -164,7 +209,7 @@ def saved_tensors(node: Node) -> Any:
 
         return unpack_tensors(node)
     saved = unpack(node)
-    if saved == ():
+    if not saved:
         return ()
     op = node.op
     if op.variadic:

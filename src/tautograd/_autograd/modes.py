@@ -43,6 +43,7 @@ _ON, _OFF = Modes(), Modes(grad=False, recording=False)
 # Modes that hold nothing of the user's, one object for each: compiled functions ask whether a thread's
 # are the very same as before.
 _KNOWN = {_ON: _ON, _OFF: _OFF}
+_WITH_LOWER: dict[tuple[int, Any], Modes] = {}  # one of these with another `lower`
 
 
 class _Shared:
@@ -107,6 +108,8 @@ class _Thread(threading.local):
         self.way: tuple[bool | None, Any] = True, self.forwards
         self.run: Any = None  # the backward pass this thread is in
 
+    # Where the backward pass began whose rules run on tensors in this thread: what they record is from there.
+    site: Any = None
     overwritten: Any = None  # the tensor into which the operation's result will be written
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
     settling: Any = None  # the tape of which this thread is finding out what to keep
@@ -154,6 +157,22 @@ def set_grad(value: bool) -> bool:
     if before is not value:
         other = _OFF if record is _ON else _ON if record is _OFF else None
         _put(own, _changed(record, {"grad": value}) if other is None else other)
+    return before
+
+
+def set_lower(value: Any) -> Any:
+    """Set the dtype that autocast casts to, or None; gives what it was. Each public call of a region does so twice."""
+    own = modes.__dict__
+    record: Modes = own["now"]
+    before = record.lower
+    if before is not value:
+        key = id(record), value
+        found = _WITH_LOWER.get(key)
+        if found is None:
+            found = _changed(record, {"lower": value})
+            if _KNOWN.get(record) is record and _KNOWN.get(found) is found:  # they stay, so ids do
+                _WITH_LOWER[key] = found
+        _put(own, found)
     return before
 
 

@@ -22,7 +22,7 @@ from .._arrays.quiet import is_used_elsewhere, quietly_apart
 from .._ops.declare.code_holders import holder
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node
-from .._user_code.owners import internal
+from .._user_code.owners import is_internal
 from .apply import run_forward, settled, tied, wrap_several
 from .modes import modes, shared
 from .node import next_sequence, node_type
@@ -50,7 +50,7 @@ _NAMES: dict[str, Any] = {
     "current_node": current_node,
     "generic": np.generic,
     "getframe": _getframe,
-    "internal": internal,
+    "is_internal": is_internal,
     "is_used_elsewhere": is_used_elsewhere,
     "modes": modes,
     "ndarray": np.ndarray,
@@ -71,7 +71,7 @@ def write(op: Op, function: Any, kind: str) -> None:
     scope.update(_NAMES, node_class=node_type(op), caller=None)
     if kind == "transposed":
         scope["turned_class"] = node_type(scope["turned"])
-    if kind == "apply":
+    if kind.startswith("apply"):
         function.__defaults__ = NO_PARAMETERS, None
     code = _compiled(text_of(op, kind))
     name = op.name if kind in ("apply", "record") else function.__name__

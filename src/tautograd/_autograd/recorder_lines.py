@@ -6,6 +6,7 @@ own array, and so `a0 is not x0` asks whether there is a tensor.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,24 +57,39 @@ if {e} is not None:
 
 # The walk to the frame of the user's code.
 WALK = """
-while internal[code.co_filename] and frame.f_back is not None:
+while is_internal(code.co_filename) and frame.f_back is not None:
     frame = frame.f_back
     code = frame.f_code
+"""
+
+
+# The same for what a rule records: the line that went backward, which the walk knows.
+_SITE_OF_WALK = f"""
+site = modes.site
+if site is None:
+    frame = getframe(1)
+    code = frame.f_code
+{textwrap.indent(WALK, "    ")}
+    site = code, frame.f_lasti
+node.code, node.instruction = site
 """
 
 
 class Body:
     """The lines of one function; `xs` are the names of the inputs in it.
 
-    `turned`: all of these are tensors, and the last is used transposed.
+    `turned`: all of these are tensors, and the last is used transposed. `in_rule`: rules on tensors call it.
     """
 
-    def __init__(self, op: Op, xs: tuple[str, ...] = (), turned: bool = False) -> None:
+    def __init__(
+        self, op: Op, xs: tuple[str, ...] = (), turned: bool = False, in_rule: bool = False
+    ) -> None:
         self.op = op
         self.xs = xs or (() if op.variadic else tuple([f"x{i}" for i in range(len(op.inputs))]))
         self.all_a = tuple([f"a{i}" for i in range(len(self.xs))])
         self.all_e = tuple([f"e{i}" for i in range(len(self.xs))])
         self.turned = turned
+        self.in_rule = in_rule
         self.tensors = turned or len(self.xs) == 1  # no input is a number or None
         self.arrays = "*arrays" if op.variadic else ", ".join(self.all_a)
         self.depth = 1
@@ -210,6 +226,9 @@ class Body:
             self.add(f"node.shape = data.shape\nnode.dtype = {'dtype' if noted else 'data.dtype'}")
         if self.turned:
             self.add("node.code = code\nnode.instruction = frame.f_lasti")
+            return
+        if self.in_rule:
+            self.add(_SITE_OF_WALK)
             return
         self.add("frame = getframe(1)\ncode = frame.f_code")
         if remember:

@@ -6,6 +6,7 @@ A recorder runs straight through: no loop over inputs, no question whose answer 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
 
@@ -171,9 +172,9 @@ def _given(op: Op) -> str:
     return ", ".join([f"{name}=parameters[{name!r}]" for name in op.parameters])
 
 
-def _apply(op: Op) -> Body:
+def _apply(op: Op, in_rule: bool = False) -> Body:
     """`op.apply(inputs, parameters, compute)`."""
-    body = Body(op)
+    body = Body(op, in_rule=in_rule)
     body.add(_MODES.format(special="apply_special(op, inputs, parameters, compute)"))
     body.add("exactly = compute is None  # nothing is cast before or after")
     body.unpack()
@@ -187,9 +188,9 @@ def _apply(op: Op) -> Body:
     return body
 
 
-def _apply_view(op: Op) -> Body:
+def _apply_view(op: Op, in_rule: bool = False) -> Body:
     """The same for a view, which computes nothing; `data` is what it shows, if the caller knows."""
-    body = Body(op)
+    body = Body(op, in_rule=in_rule)
     body.add(_MODES.format(special="apply_special(op, inputs, parameters, None)"))
     body.add("(x0,) = inputs\na0 = x0._data")
     body.add("if data is None:", f"data = op.forward(a0, {_given(op)})")
@@ -243,9 +244,9 @@ def _record(op: Op) -> Body:
     return body
 
 
-def _operator(op: Op) -> Body:
+def _operator(op: Op, in_rule: bool = False) -> Body:
     """`x * y` of tensors of one dtype, or of a float tensor and a number; `slow` does all else."""
-    body = Body(op, ("self", "other"))
+    body = Body(op, ("self", "other"), in_rule=in_rule)
     body.add(_MODES.format(special="slow(self, other)") + _OPERAND + _SECOND)
     return _operated(body, "")
 
@@ -277,12 +278,17 @@ def _update(op: Op) -> Body:
     return body
 
 
+_APPLIED = "inputs, parameters=NO_PARAMETERS, compute=None"
+_SHOWN = "inputs, parameters=NO_PARAMETERS, data=None"
 FUNCTIONS: dict[str, tuple[str, Callable[[Op], Body]]] = {
-    "apply": ("inputs, parameters=NO_PARAMETERS, compute=None", _apply),
+    "apply": (_APPLIED, _apply),
     "transposed": ("{inputs}", _transposed),
-    "view": ("inputs, parameters=NO_PARAMETERS, data=None", _apply_view),
+    "view": (_SHOWN, _apply_view),
     "record": ("inputs, edges, parameters, data", _record),
     "operator": ("self, other", _operator),
+    "operator_in_rule": ("self, other", partial(_operator, in_rule=True)),
+    "apply_in_rule": (_APPLIED, partial(_apply, in_rule=True)),
+    "view_in_rule": (_SHOWN, partial(_apply_view, in_rule=True)),
     "power": ("self, other", _power),
     "update": ("self, other", _update),
 }
@@ -290,8 +296,8 @@ FUNCTIONS: dict[str, tuple[str, Callable[[Op], Body]]] = {
 
 def text_of(op: Op, function: str) -> str:
     """The text of one of these functions for a record."""
-    if function == "apply" and op.is_view and op.outputs == 1:
-        function = "view"
+    if function.startswith("apply") and op.is_view and op.outputs == 1:
+        function = function.replace("apply", "view")
     parameters, body = FUNCTIONS[function]
     parameters = parameters.format(inputs=", ".join(Body(op).xs))
     return "\n".join([f"def recorder({parameters}):", *body(op).lines, ""])

@@ -12,7 +12,7 @@ from .api import backward, ones_like_root
 from .backward_pass.engine import walk
 from .effects import put_off_no_longer
 from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
-from .modes import modes
+from .modes import modes, shared
 from .saved import Detached
 from .views import detached
 
@@ -25,11 +25,14 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
-    if modes.deferred is not None:
-        given = gradient, retain_graph, create_graph, inputs
-        modes.deferred.call(tensor_backward, (self, *given), {})
-        return
-    if gradient is None and inputs is None and create_graph is False and not modes.forward_level:
+    usual = shared.ordinary  # nothing is put off, and no forward-mode level is open
+    if not usual:
+        if modes.deferred is not None:
+            given = gradient, retain_graph, create_graph, inputs
+            modes.deferred.call(tensor_backward, (self, *given), {})
+            return
+        usual = not modes.forward_level
+    if usual and gradient is None and inputs is None and create_graph is False:
         # The usual loss.backward(), without the sequences.
         try:
             data = self._data

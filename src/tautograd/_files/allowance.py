@@ -7,9 +7,9 @@ object that is made is charged for here before it is made, and putting keys into
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from time import perf_counter, thread_time  # before a program puts clocks of its own in their place
 from typing import Any
 
 from .refusals import DamagedFile, UnsafeFile
@@ -40,7 +40,7 @@ class Allowance:
     def __init__(self, stored: int, identified: Iterable[type] = ()) -> None:
         self._room = MEMORY + MEMORY_PER_BYTE * stored
         self._seconds = HASHING
-        self._clock = time.perf_counter  # which is quicker asked, and changed below
+        self._clock = perf_counter  # which is quicker asked, and changed below
         self._atoms = _ATOMS.union(identified)
 
     def take(self, count: int) -> None:
@@ -96,8 +96,8 @@ class Allowance:
         self._seconds += HASHING_PER_KEY * count - (self._clock() - began)
         if self._seconds >= 0:
             return
-        if self._clock is time.perf_counter:  # it may have been another process that took the time
-            self._clock, self._seconds = time.thread_time, HASHING
+        if self._clock is perf_counter:  # it may have been another process that took the time
+            self._clock, self._seconds = thread_time, HASHING
         else:
             raise UnsafeFile(
                 "the file has keys that are made to collide: putting them into a dictionary or set "

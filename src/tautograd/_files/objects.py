@@ -223,7 +223,7 @@ def _own_or_imported(module: str, name: str) -> Any:
         found = vars(holder).get(first)
     for step in rest:  # classes inside classes; asking an object could run its code
         found = vars(found).get(step) if type(found) is type else None
-    if isinstance(found, type):
+    if issubclass(type(found), type):
         return found if _may_be_made(found, True) else None
     return found if _computes(found) and not name.startswith("_") else None
 
@@ -243,10 +243,10 @@ def _own_name(holder: ModuleType, own: str, name: str) -> Any:
 
 def _computes(function: Any) -> bool:
     """Whether a function is one of tautograd's on tensors, and sets nothing."""
-    home = str(getattr(function, "home", getattr(function, "__module__", "")))
-    return isinstance(function, FunctionType) and home.startswith(
-        (f"{_OWN}._ops.", f"{_OWN}.nn.functional")
-    )
+    if type(function) is not FunctionType:  # first: asking any other object could run its code
+        return False
+    home = str(vars(function).get("home", function.__module__))
+    return home.startswith((f"{_OWN}._ops.", f"{_OWN}.nn.functional"))
 
 
 def _import_own(name: str) -> None:

@@ -12,7 +12,7 @@ from .table import under_torch
 
 # (paths, why it is not here, what to use instead)
 _ROWS: tuple[tuple[str, str, str], ...] = (
-    (("torch.ao torch.quantization torch.nn.quantized torch.nn.qat torch.nn.intrinsic torch.nn.quantizable "
+    (("torch.ao.* torch.quantization.* torch.nn.quantized torch.nn.qat torch.nn.intrinsic torch.nn.quantizable "
      "torch.quantize_* torch.quantized_* torch.q_* torch.fake_quantize_* torch.qint8 torch.qint32 torch.quint8 "
      "torch.quint4x2 torch.quint2x4 torch.qscheme torch.per_* torch.dequantize torch.int_repr torch.Q*Storage "
      "torch.empty_quantized torch.choose_qparams_optimized torch.fused_moving_avg_obs_fake_quant torch.Tensor.q_* "
@@ -51,7 +51,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch.xpu torch.Tensor.xpu torch.version.xpu", "for Intel's GPUs", ""),
     ("torch.Tensor.ipu torch.get_autocast_ipu_dtype torch.*_autocast_xla* torch.*_autocast_ipu*",
      "for accelerators that PyTorch has given up", ""),
-    ("torch.onnx", "not built yet", ""),
+    ("torch.onnx.*", "for writing ONNX files, which is not built yet", ""),
     ("torch.package", "for archives of Python code that run when they are opened", "torch.save"),
     ("torch.sym_*",
      "for shapes of programs that are traced", "int, float, bool"),

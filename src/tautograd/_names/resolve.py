@@ -11,7 +11,8 @@ from typing import Any
 PRIVATE_AND_KNOWN = frozenset(
     (
         *("__config__", "__future__", "_C", "_custom_ops", "_dynamo", "_nn", "_pytree"),
-        *("_subclasses", "_trace_wrapped_higher_order_op", "_utils", "_vmap_internals"),
+        *("_subclasses", "_tensor_str", "_trace_wrapped_higher_order_op", "_utils"),
+        "_vmap_internals",
         "torch._C._functorch",
         "torch.distributed._tensor",  # only there: `torch._tensor` is another matter
     )

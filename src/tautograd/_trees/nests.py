@@ -20,6 +20,7 @@ def _no_fields(value: Any) -> Sequence[str]:
 
 
 _ENGINES = __name__.partition(".")[0], "torch"
+_ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), slice))
 
 
 def fields_of_dataclass(value: Any) -> Sequence[str]:
@@ -33,18 +34,27 @@ def fields_of_dataclass(value: Any) -> Sequence[str]:
 
 
 class Nests:
-    """A walk over nests whose containers are tuples, lists, these mappings, and what has these fields."""
+    """A walk over nests whose containers are tuples, lists, these mappings, and what has these fields.
+
+    Objects of the classes in `atoms` are no containers, which is all that is asked about them.
+    """
 
     def __init__(
-        self, mappings: type = dict, fields: Callable[[Any], Sequence[str]] = _no_fields
+        self,
+        mappings: type = dict,
+        fields: Callable[[Any], Sequence[str]] = _no_fields,
+        atoms: Iterable[type] = (),
     ) -> None:
         self.mappings = mappings
         self.fields_of = fields
+        self.atoms = _ATOMS.union(atoms)
 
     # --- one container -------------------------------------------------------------------------
 
     def is_container(self, value: Any) -> bool:
         """Whether a value is one of those that are looked into."""
+        if type(value) in self.atoms:
+            return False
         return isinstance(value, (tuple, list, self.mappings)) or bool(self.fields_of(value))
 
     def parts(self, value: Any) -> Sequence[tuple[Any, Any]]:
@@ -87,6 +97,9 @@ class Nests:
 
     def _collect(self, value: Any, found: list[Any]) -> None:
         values: Iterable[Any]
+        if type(value) in self.atoms:
+            found.append(value)
+            return
         if isinstance(value, (tuple, list)):
             values = value
         elif isinstance(value, self.mappings):

@@ -115,5 +115,7 @@ class _Asked(dict[str, bool]):
 
 internal = _Asked(Owner.ENGINE)
 """Whether a file belongs to an engine or to the kit."""
+is_internal = internal.__getitem__
+"""The same as a function: `[]` of a dictionary's subclass takes Python three times as long."""
 foreign = _Asked(Owner.FRAMEWORK)
 """Whether a file is no part of the program: an engine's, the kit's, Python's, a training framework's."""

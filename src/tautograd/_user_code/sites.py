@@ -13,7 +13,7 @@ import traceback
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from .owners import Owner, internal, owners
+from .owners import Owner, internal, is_internal, owners
 
 Mark = tuple[CodeType, int]
 
@@ -69,7 +69,7 @@ def definition_of(function: Any) -> Site | None:
 def mark(depth: int = 1) -> Mark:
     """The innermost frame outside the engine, `depth` or more calls above the caller."""
     frame: FrameType | None = _getframe(depth + 1)
-    while frame is not None and internal[frame.f_code.co_filename]:
+    while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:  # only frames of this package: `python -m tautograd…`
         frame = _getframe(depth + 1)

@@ -242,7 +242,7 @@ def at(row: Any) -> Any:
     """A scalar state's value: a Python number, or what PyTorch's tensors would compute with."""
     if isinstance(row, Tensor):  # one that wants a gradient; it will be changed again
         return row.clone()
-    return row[()] if modes.grad else row.item(0)
+    return row[()] if modes.now.grad else row.item(0)
 
 
 def _real(tensor: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
-from .._autograd.modes import modes
+from .._autograd.modes import modes, shared
 from .._ops.declare.guarding import in_words
 from .._user_code.owners import internal
 
@@ -46,7 +46,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
-        if modes.deferred is not None and not whose_step(self):
+        if not shared.ordinary and modes.deferred is not None and not whose_step(self):
             return modes.deferred.call(hooked, args, kwargs)
         recorder = modes.recorder
         if recorder is not None:

@@ -47,6 +47,23 @@ class _Required:
 required = _Required()
 
 
+class _Prepared:
+    """An attribute that `_prepare` sets, for an optimizer whose `__init__` was never called: a wrapper around
+    another one may set its groups itself. (A `__getattr__` would do, but Python then takes the long way to
+    every attribute of an optimizer.)"""
+
+    __slots__ = ("name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, optimizer: Any, owner: type) -> Any:
+        if optimizer is None:
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self.name!r}")
+        optimizer._prepare()
+        return optimizer.__dict__[self.name]
+
+
 class Optimizer:
     """Parameters in groups, each with its settings, and what is remembered of each parameter."""
 
@@ -59,6 +76,14 @@ class Optimizer:
     _by_elements = True  # whether an element's update depends on that element of parameter, gradient and state alone
 
     _takes_complex = True
+
+    _optimizer_step_pre_hooks: Any = _Prepared()
+    _optimizer_step_post_hooks: Any = _Prepared()
+    _optimizer_state_dict_pre_hooks: Any = _Prepared()
+    _optimizer_state_dict_post_hooks: Any = _Prepared()
+    _optimizer_load_state_dict_pre_hooks: Any = _Prepared()
+    _optimizer_load_state_dict_post_hooks: Any = _Prepared()
+    _layouts: Any = _Prepared()  # how each group's parameters are batched
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -89,20 +114,13 @@ class Optimizer:
 
     def _prepare(self) -> None:
         """What is not part of the saved state."""
-        self._optimizer_step_pre_hooks: Hooks = OrderedDict()
-        self._optimizer_step_post_hooks: Hooks = OrderedDict()
-        self._optimizer_state_dict_pre_hooks: Hooks = OrderedDict()
-        self._optimizer_state_dict_post_hooks: Hooks = OrderedDict()
-        self._optimizer_load_state_dict_pre_hooks: Hooks = OrderedDict()
-        self._optimizer_load_state_dict_post_hooks: Hooks = OrderedDict()
-        self._layouts: dict[int, Any] = {}  # how each group's parameters are batched
-
-    def __getattr__(self, name: str) -> Any:
-        # A wrapper around another optimizer may set its groups itself and never call `__init__`.
-        if name == "_layouts" or (name.startswith("_optimizer_") and name.endswith("_hooks")):
-            self._prepare()
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._optimizer_step_pre_hooks = OrderedDict()
+        self._optimizer_step_post_hooks = OrderedDict()
+        self._optimizer_state_dict_pre_hooks = OrderedDict()
+        self._optimizer_state_dict_post_hooks = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks = OrderedDict()
+        self._layouts = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -217,7 +235,7 @@ class Optimizer:
 
     def _step_with(self, closure: Callable[[], Any] | None) -> Any:
         """Every group's update, after the closure that computes the loss again."""
-        before = modes.grad
+        before = modes.now.grad
         loss = None
         if closure is not None:
             with enable_grad():

@@ -4,7 +4,8 @@ For each half: mistakes found by a code that tells the fact, those on a line tha
 and corrections and sound loops accused. With `--verbose`, what was said of each; with names (of an
 engine, a half, a family or a case), only those; with `--families`, only numbers, family by family,
 so that the half that is only counted can be counted without a look at its cases. `seen` is the counted
-half of the families that were looked at while rules were tried.
+half of the families that were looked at while rules were tried, `-later` what was collected when the rules
+were there already.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from tests.doctor.corpus.judge import engine as load
 from tests.doctor.corpus.judge import findings, told
 
-from .divide import SEEN, halves
+from .divide import parts
 from .facts import TELLS
 from .variants import Case, cases, seeded, sound_loops
 
@@ -47,13 +48,13 @@ def main(arguments: list[str]) -> None:
     names = [a for a in arguments if not a.startswith("--")]
     engines = [n for n in names if n in ("torch", "tautograd")] or ["torch", "tautograd"]
     wanted = {n for n in names if n not in engines}
-    half = halves()
+    part_of = parts()
     warnings.simplefilter("ignore")
     for name in engines:
         torch, totals = load(name), Counter[tuple[str, str]]()
         by_family: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for case in cases().values():
-            part = "seen" if half[case.name] == "count" and case.family in SEEN else half[case.name]
+            part = part_of[case.name]
             if wanted and not wanted & {case.name, case.family, part}:
                 continue
             is_told, is_located, found, after = judged(case, torch)
@@ -67,24 +68,24 @@ def main(arguments: list[str]) -> None:
             if verbose or after or not is_located:
                 mark = "line" if is_told else "miss"
                 mark = "ok" if is_located else mark
-                print(f"{part:8}{mark:5}{case.family}/{case.name} [{case.fact}]")
+                print(f"{part:14}{mark:5}{case.family}/{case.name} [{case.fact}]")
                 if verbose or found:
                     print("         " + told(found).replace("\n", "\n         "))
                 if after:
                     print("   ACCUSED " + told(after).replace("\n", "\n         "))
         for loop_name, loop in sound_loops().items():
-            if wanted and not wanted & {loop_name, "sound", half[loop_name]}:
+            if wanted and not wanted & {loop_name, "sound", part_of[loop_name]}:
                 continue
             said = accusations(seeded(torch, loop))
-            totals[half[loop_name], "sound"] += 1
-            totals[half[loop_name], "sound accused"] += bool(said)
+            totals[part_of[loop_name], "sound"] += 1
+            totals[part_of[loop_name], "sound accused"] += bool(said)
             if said and not families:
-                print(f"{half[loop_name]:8}ACCUSED sound/{loop_name}\n         " + told(said))
+                print(f"{part_of[loop_name]:14}ACCUSED sound/{loop_name}\n         " + told(said))
         for (which, family), row in sorted(by_family.items()) if families else ():
             print(
-                f"{name} {which:8}{family:14}{row['located']:3} of {row['cases']:3} located, {row['accused']} accused"
+                f"{name} {which:14}{family:14}{row['located']:3} of {row['cases']:3} located, {row['accused']} accused"
             )
-        for which in ("develop", "count", "seen"):
+        for which in sorted(set(part_of.values())):
             got = {what: n for (h, what), n in totals.items() if h == which}
             if got:
                 print(f"{name} {which}: {got}")

@@ -18,6 +18,8 @@ SEEN = frozenset(
     )
 )  # fmt: skip
 """Families whose counted half was looked at while rules were tried: they count apart."""
+LATER = frozenset(("calendars", "gathering", "owners", "pairings", "passes", "terms"))
+"""Families collected when the rules were there, and drawn before the doctor was run on any of them."""
 OWN = frozenset(("disconnected", "timetables"))
 """Families that were written for the rules, and are all there to develop on."""
 
@@ -26,6 +28,17 @@ def halves() -> dict[str, str]:
     """The half of each case, as it was drawn."""
     lines = SPLIT.read_text(encoding="utf-8").splitlines() if SPLIT.exists() else []
     return {name: half for half, name in (line.split() for line in lines)}
+
+
+def parts() -> dict[str, str]:
+    """What each case counts as: its half, apart where the half says something else of the rules."""
+    part = halves()
+    for case in cases().values():
+        if case.family in LATER:
+            part[case.name] += "-later"
+        elif case.family in SEEN and part[case.name] == "count":
+            part[case.name] = "seen"
+    return part
 
 
 def divide(seed: int = 17) -> None:

@@ -17,7 +17,7 @@ from tautograd._doctor.fixes.offer import Outcome, holds, mended
 from tests.doctor.corpus.judge import engine as load
 
 from .count import judged
-from .divide import halves
+from .divide import parts
 from .variants import Case, cases, seeded
 
 
@@ -54,12 +54,12 @@ def main(arguments: list[str]) -> None:
     """Count, and print."""
     engines = [n for n in arguments if n in ("torch", "tautograd")] or ["tautograd"]
     wanted = {n for n in arguments if n not in engines and not n.startswith("--")}
-    half = halves()
+    part_of = parts()
     warnings.simplefilter("ignore")
     for name in engines:
         torch, totals = load(name), Counter[str]()
         for case in cases().values():
-            if wanted and not wanted & {case.name, case.family, half[case.name]}:
+            if wanted and not wanted & {case.name, case.family, part_of[case.name]}:
                 continue
             found = [f for f in judged(case, torch)[2] if f.severity != "info" and not f.follows]
             text = case.file.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import inspect
 import re
@@ -15,7 +16,8 @@ from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
-APART = ("__init__", "variants", "facts", "divide", "count", "sound_loops")
+SOUND = ("sound_loops", "sound_reports")
+APART = ("__init__", "variants", "facts", "divide", "count", "fixes", *SOUND)
 _MARK = re.compile(r"#\s*(bug|fix|here)\s*$")
 
 
@@ -55,10 +57,10 @@ def seeded(torch: Any, loop: Callable[[Any], Any]) -> Callable[[], Any]:
 @cache
 def sound_loops() -> dict[str, Callable[[Any], Any]]:
     """The loops in which nothing is wrong, by name."""
-    from . import sound_loops as module
-
-    here = (f for f in vars(module).values() if inspect.isfunction(f))
-    return {f.__name__: f for f in here if f.__module__ == module.__name__}
+    modules = [importlib.import_module(f".{name}", __package__) for name in SOUND]
+    here = (f for m in modules for f in vars(m).values() if inspect.isfunction(f))
+    names = {m.__name__ for m in modules}
+    return {f.__name__: f for f in here if f.__module__ in names}
 
 
 @cache

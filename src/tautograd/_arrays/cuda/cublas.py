@@ -16,6 +16,8 @@ _GEMM = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _ADDR
          _ADDRESS, _INT)  # fmt: skip
 _BATCHED = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _LONG, _ADDRESS, _INT,
             _LONG, _ADDRESS, _ADDRESS, _INT, _LONG, _INT)  # fmt: skip
+_SCATTERED = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _ADDRESS, _INT, _ADDRESS,
+              _ADDRESS, _INT, _INT)  # fmt: skip
 _EX = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _INT, _ADDRESS, _INT, _INT,
        _ADDRESS, _ADDRESS, _INT, _INT, _INT, _INT)  # fmt: skip
 _EX_BATCHED = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _INT, _LONG, _ADDRESS, _INT,
@@ -97,6 +99,7 @@ def load() -> Any:
     for letter in "SDCZ":
         getattr(library, f"cublas{letter}gemm_v2").argtypes = _GEMM
         getattr(library, f"cublas{letter}gemmStridedBatched").argtypes = _BATCHED
+        getattr(library, f"cublas{letter}gemmBatched").argtypes = _SCATTERED
     return library
 
 

@@ -21,6 +21,8 @@ from math import prod
 from threading import local
 from typing import Any
 
+import numpy as np
+
 from . import views
 from .methods import Methods
 
@@ -141,7 +143,7 @@ class CudaArray(Methods):
 
     @property
     def T(self) -> CudaArray:
-        return views.transposed(self)  # type: ignore[no-any-return]
+        return views.turned(self)  # type: ignore[no-any-return]
 
     @property
     def base(self) -> CudaArray | None:
@@ -169,6 +171,20 @@ class CudaArray(Methods):
 
     def view(self, dtype: Any) -> CudaArray:
         return wrap(self.raw.view(dtype))
+
+    # Without the way through NumPy, where there are kernels.
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> Any:
+        quick = QUICK.get(np.astype)
+        found = None if quick is None else quick(self, dtype)
+        return np.astype(self, dtype, copy=copy) if found is None else found  # type: ignore[call-overload]
+
+    def sum(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
+        quick = QUICK.get(np.sum)
+        found = None if quick is None else quick(self, axis, dtype, out, keepdims)
+        return np.sum(self, axis, dtype, out, keepdims) if found is None else found
 
     def reshape(self, *shape: Any, **options: Any) -> CudaArray:
         given = shape[0] if len(shape) == 1 else shape

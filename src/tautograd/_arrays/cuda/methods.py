@@ -31,9 +31,6 @@ class Methods(NDArrayOperatorsMixin):
     def imag(self) -> Any:
         return np.imag(self)
 
-    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> Any:
-        return np.astype(self, dtype, copy=copy)  # type: ignore[call-overload]
-
     def copy(self, order: Any = "C") -> Any:
         return np.copy(self, order=order)
 
@@ -54,9 +51,6 @@ class Methods(NDArrayOperatorsMixin):
 
     def min(self, *args: Any, **kwargs: Any) -> Any:
         return np.min(self, *args, **kwargs)
-
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
-        return np.sum(self, *args, **kwargs)
 
     def ravel(self, *args: Any) -> Any:
         return np.ravel(self, *args)

@@ -13,6 +13,7 @@ from typing import Any
 
 _new: Any = object.__new__
 _ALL = slice(None)
+_TURNED = ("transpose", (1, 0))
 
 
 @lru_cache(maxsize=4096)  # the same shapes come again at every step
@@ -97,6 +98,16 @@ def transposed(x: Any, axes: Any = None) -> Any:
     else:
         out = _over(source, tuple([shape[a] for a in order]), x.ptr, ("transpose", whole))
         out.strides = tuple([strides[a] for a in order])
+    return out
+
+
+def turned(x: Any) -> Any:
+    """A matrix transposed: `transposed`, in fewer steps."""
+    shape, source = x.shape, x.source
+    if len(shape) != 2 or (source is not None and x.how[0] == "transpose"):
+        return transposed(x)
+    out = _over(x, shape[::-1], x.ptr, _TURNED)
+    out.strides = x.strides[::-1]
     return out
 
 

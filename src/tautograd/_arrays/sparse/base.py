@@ -146,7 +146,8 @@ class SparseArray(NDArrayOperatorsMixin):
     def item(self) -> Any:
         if self.size != 1:
             raise RuntimeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
-        return self.dense().item()
+        # An element that is not specified is the number 0 of PyTorch, whatever the dtype.
+        return self.dense().item() if len(self.values) else 0
 
     def __bool__(self) -> bool:
         return bool(self._one_value())

@@ -14,7 +14,7 @@ import numpy as np
 from .base import SparseArray, as_dense, is_sparse
 from .compressed import CompressedArray, compressed
 from .coo import CooArray, at_places, empty, from_dense, masked, merged, transposed
-from .moves import MOVES
+from .moves import MOVES, expanded
 
 _KEEP_ZERO = frozenset(
     (
@@ -234,7 +234,10 @@ def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
         return np.expand_dims(total, tuple(gone)) if keepdims else total
     shape = tuple(extent for d, extent in enumerate(x.shape) if d not in gone)
     found = CooArray(x.indices[kept], values, shape, x.coalesced and len(kept) == x.sparse_dim)
-    return found.coalesce()
+    total = found.coalesce()
+    for d in gone if keepdims else ():
+        total = expanded(total, d)
+    return total
 
 
 def _transpose(x: Any, axes: Any = None) -> Any:

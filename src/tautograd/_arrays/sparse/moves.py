@@ -115,14 +115,13 @@ def _joined_inside(arrays: Sequence[CooArray], axis: int, shape: tuple[int, ...]
 
 
 def expanded(x: CooArray, axis: int) -> CooArray:
-    """A dimension of one more."""
+    """A dimension of one more. PyTorch does not say of the result that it is coalesced."""
     axis %= x.ndim + 1
     shape = (*x.shape[:axis], 1, *x.shape[axis:])
     if axis > x.sparse_dim:
         values = np.expand_dims(x.values, axis - x.sparse_dim + 1)
-        return CooArray(x.indices, values, shape, x.coalesced)
-    indices = np.insert(x.indices, axis, 0, axis=0)
-    return CooArray(indices, x.values, shape, x.coalesced)
+        return CooArray(x.indices, values, shape)
+    return CooArray(np.insert(x.indices, axis, 0, axis=0), x.values, shape)
 
 
 def reshaped(x: Any, shape: Any, **_: Any) -> Any:

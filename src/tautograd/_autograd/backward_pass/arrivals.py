@@ -107,20 +107,22 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
     caller holds the array (see `ALONE`)."""
     if not leaf._watched:
         # Such an array needs no copy; nor does another view of the whole of such an array.
-        owned = alone and type(grad) is _ndarray
-        if owned and (base := grad.base) is not None:
-            owned = type(base) is _ndarray and getrefcount(base) <= 3 and base.base is None
-            owned = owned and base.size == grad.size
-        if owned and leaf._data.flags.c_contiguous:
-            flags = grad.flags
-            if flags.c_contiguous and flags.writeable:
+        owned = alone and leaf._grad is None
+        if owned and type(grad) is _ndarray:
+            base = grad.base
+            if base is not None:
+                owned = type(base) is _ndarray and getrefcount(base) <= 2 + 1 and base.base is None
+                owned = owned and base.size == grad.size
+            # (`carray`: by rows, and it may be written)
+            if owned and grad.flags.carray and leaf._data.flags.c_contiguous:
                 with accumulating:
                     if leaf._grad is None:
                         leaf._grad = make(grad)
                         return
-        elif alone and leaf._grad is None and type(grad) is not _ndarray:
+        elif owned:
+            # (NumPy's scalars are nobody's memory)
             with accumulating:
-                if _keeps(leaf, grad):
+                if leaf._grad is None and (isinstance(grad, np.generic) or _keeps(leaf, grad)):
                     leaf._grad = make(grad)
                     return
         _add_to_grad(leaf, grad, lifted)

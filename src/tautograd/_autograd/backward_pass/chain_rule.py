@@ -15,7 +15,7 @@ from ..._arrays.dtypes import HALF_CODES, HALVES
 from ..._arrays.sums import broadcast_axes, exact_sum
 from ..._tensor.tensor import Tensor
 from ..apply import apply
-from ..modes import modes
+from ..modes import modes, shared
 from ..node import Node, recorded_at
 from ..saved import unpack
 from .arrivals import as_grad_tensor, call_node_hooks, call_prehooks
@@ -25,7 +25,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 def run_node(node: Node, gradient: Any, lifted: bool) -> Any:
     """One step of the chain rule: gradients of a node's inputs from that of its output."""
-    if not modes.anomaly:
+    if shared.ordinary or not modes.anomaly:
         return _run_node(node, gradient, lifted)
     from .anomaly import check_finite, running, show_forward
 
@@ -143,11 +143,12 @@ def _dtype_of(grad: Any) -> Any:
 
 def fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> Any:
     """Undo broadcasting and promotion: a gradient has the shape and dtype of its tensor."""
-    if lifted or type(shape) is not tuple or type(grad.shape) is not tuple:
+    have, want = grad.shape, shape
+    if type(want) is not tuple or type(have) is not tuple:
         levels = getattr(_data_of(grad).shape, "levels", ())
         if levels:
             grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
-    have, want = tuple(grad.shape), tuple(shape)
+        have, want = tuple(grad.shape), tuple(shape)
     if have != want:
         axes = broadcast_axes(have, want)
         if axes is None:
@@ -199,4 +200,6 @@ def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:
         return (grad.real if to_real else grad).to(from_numpy_dtype(dtype))
     if to_real:
         grad = np.real(grad)
+    elif hasattr(type(grad), "raw"):
+        return grad.astype(dtype)
     return np.astype(np.asarray(grad) if isinstance(grad, np.generic) else grad, dtype)

@@ -23,7 +23,8 @@ import numpy as np
 from ..._tensor.tensor import OWN_DTYPE, Tensor
 from ..._user_code.sites import mark
 from ..apply import edge_of
-from ..modes import change, modes, set_grad
+from ..lifted import run_lifted
+from ..modes import change, modes, set_grad, shared
 from ..node import FREED, Node
 from ..saved import unpack
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks, sum_of
@@ -31,6 +32,7 @@ from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
 
 _FLOAT32 = np.dtype(np.float32)
+_ndarray, _add = np.ndarray, np.add
 
 
 def run_backward(
@@ -89,7 +91,7 @@ def walk(
                 elif edge not in waiting:
                     _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
             first = heappop(heap)[1] if heap else None
-        if captures is not None or lifted or modes.anomaly:
+        if captures is not None or lifted or (not shared.ordinary and modes.anomaly):
             run.enter(create_graph)
             way = captures, needed, accumulate
             _walk_lifted(first, heap, pending, waiting, freed_at, lifted, way)
@@ -116,33 +118,45 @@ def _walk_arrays(
     """`loss.backward()`: raw arrays, which end in the `.grad` of leaves. All is written out here, for a call
     costs as much as ten of these lines."""
     quietly = modes.quietly
+    count = waiting.get  # of the edges that lead to a leaf; of a node None
     while node is not None:
         ready: Any = None  # one node that need not go through the heap
         gradient = pending.pop(node)
         edges = node.edges
-        op = node.op
         if gradient is None or node.unusual:
             run.enter(False)
             grads = _run_unusual(node, gradient, None, True, False)
-        elif node.dtype is not _FLOAT32 or op.rules is None:
-            grads = quietly(run_rules, node, gradient)
-        elif op.saves_nothing:  # the same, one call less
-            grads = quietly(op.rules, node, edges, gradient, ())
+            saved = node.saved
+            if freed_at is not None and saved and node.packed is not None:
+                node.packed = None
         else:
-            grads = quietly(op.rules, node, edges, gradient, unpack(node))
+            op = node.op
+            if op.saves_nothing:
+                saved = ()
+            else:  # what `unpack` does, one call less
+                saved = node.saved
+                if saved is FREED:
+                    unpack(node)
+                for box, version, _ in node.versions:
+                    if box[0] != version:
+                        unpack(node)
+            if node.dtype is not _FLOAT32 or op.rules is None:
+                grads = quietly(run_rules, node, gradient)
+            else:  # the same, one call less
+                grads = quietly(op.rules, node, edges, gradient, saved)
         gradient = None
-        if freed_at is not None and node.saved:
+        if saved and freed_at is not None:
+            saved = None
             node.saved = FREED
             node.versions = freed_at
-            if node.unusual and node.packed is not None:
-                node.packed = None
         if type(grads) is tuple:
             grads = list(grads)  # so that an array can leave it
         for i, edge in enumerate(edges):
             if edge is None:
                 continue
             grad = grads[i]
-            if edge.is_leaf_edge:
+            left = count(edge)
+            if left is not None:
                 like = edge._data
                 if grad is not None and (
                     grad.shape != like.shape
@@ -150,7 +164,7 @@ def _walk_arrays(
                 ):
                     dtype = like.dtype if edge._grad_dtype is OWN_DTYPE else grad.dtype
                     grad = quietly(fit, node, i, grad, like.shape, dtype, False)
-                left = waiting[edge] - 1
+                left -= 1
                 if left or edge in pending:
                     if grad is not None:
                         deliver(pending, edge, 0, grad)
@@ -172,7 +186,14 @@ def _walk_arrays(
                 if grad.shape != shape or (grad.dtype is not dtype and grad.dtype != dtype):
                     grad = quietly(fit, node, i, grad, shape, dtype, False)
                 if edge in pending:
-                    deliver(pending, edge, 0, grad)
+                    present = pending[edge]
+                    if present is None:
+                        pending[edge] = grad
+                    elif type(present) is type(grad) is _ndarray:
+                        pending[edge] = quietly(_add, present, grad)
+                    else:
+                        pending[edge] = sum_of(present, grad)
+                    present = None
                     continue
                 pending[edge] = grad
             else:
@@ -203,6 +224,8 @@ def _walk_lifted(
 ) -> None:
     """The same for gradients that are tensors, or are captured, or looked at by anomaly detection."""
     captures, needed, accumulate = way
+    captured = () if captures is None else captures.edges
+    site = mark()
     if node is not None:
         heappush(heap, (-node.sequence, node))
     while heap:
@@ -211,7 +234,14 @@ def _walk_lifted(
         if needed is not None and node not in needed.through:
             arrive(node, gradient, captures, accumulate, lifted, False)
             continue
-        grads = _run_unusual(node, gradient, captures, accumulate, lifted)
+        if node.unusual or gradient is None or node in captured or not (lifted and shared.ordinary):
+            grads = _run_unusual(node, gradient, captures, accumulate, lifted)
+        else:  # the same, four calls less
+            modes.site = site
+            try:
+                grads = run_lifted(node, gradient, True)
+            finally:
+                modes.site = None  # others, such as a hook's, know their own
         gradient = None
         if freed_at is not None and node.saved:
             node.saved = FREED
@@ -222,10 +252,18 @@ def _walk_lifted(
         for i, edge in enumerate(node.edges):
             if edge is None or (needed is not None and edge not in needed.all):
                 continue
-            if not edge.is_leaf_edge and edge not in pending:
-                heappush(heap, (-edge.sequence, edge))
+            if not edge.is_leaf_edge:
+                is_new = edge not in pending
+                if is_new:
+                    heappush(heap, (-edge.sequence, edge))
+                grad = grads[i]
+                if is_new and lifted and grad is not None and edge.outputs is None:
+                    data = grad._data
+                    if data.shape == edge.shape and data.dtype is edge.dtype:
+                        pending[edge] = grad
+                        continue
             _deliver_fitted(node, i, grads[i], pending, lifted)
-            grads[i] = None
+            grad = grads[i] = None
             if edge.is_leaf_edge:
                 waiting[edge] -= 1
                 if not waiting[edge]:

@@ -92,6 +92,24 @@ def _scalar_gradient(name: str, func: Any, inputs: Tensors, strict: bool) -> tup
     return outputs, found
 
 
+def _with_hessian(
+    name: str, func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> Any:
+    """`(func(inputs), v · H)` or, of the same numbers by reverse mode twice, `(func(inputs), H · v)`."""
+    with enable_grad():
+        in_tuple, inputs = as_tuple(inputs, "inputs", name)
+        inputs = fresh(inputs, create_graph)
+        v = vector(v, inputs, in_tuple, name, create_graph, INPUT)
+        outputs, found = _scalar_gradient(name, func, inputs, strict)
+        of, trick = inputs, "double_back"
+        if name == "hvp":
+            of, trick = tuple(zeros(x).requires_grad_() for x in inputs), "double_back_trick"
+            found = gradients(found, inputs, of, create_graph=True)
+            check_gradients(found, strict, of_hessian=False)
+    product = _product(found, of, v, inputs, create_graph, strict, trick)
+    return (settle(outputs[0], create_graph), pick(product, in_tuple))
+
+
 def vhp(
     func: Callable[..., Any],
     inputs: Any,
@@ -100,13 +118,7 @@ def vhp(
     strict: bool = False,
 ) -> Any:
     """`(func(inputs), v · H)`: the product of a vector and the Hessian of a scalar function."""
-    with enable_grad():
-        in_tuple, inputs = as_tuple(inputs, "inputs", "vhp")
-        inputs = fresh(inputs, create_graph)
-        v = vector(v, inputs, in_tuple, "vhp", create_graph, INPUT)
-        outputs, first = _scalar_gradient("vhp", func, inputs, strict)
-    product = _product(first, inputs, v, inputs, create_graph, strict, "double_back")
-    return (settle(outputs[0], create_graph), pick(product, in_tuple))
+    return _with_hessian("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -117,13 +129,4 @@ def hvp(
     strict: bool = False,
 ) -> Any:
     """`(func(inputs), H · v)`: the product of the Hessian of a scalar function and a vector."""
-    with enable_grad():
-        in_tuple, inputs = as_tuple(inputs, "inputs", "hvp")
-        inputs = fresh(inputs, create_graph)
-        v = vector(v, inputs, in_tuple, "hvp", create_graph, INPUT)
-        outputs, first = _scalar_gradient("hvp", func, inputs, strict)
-        u = tuple(zeros(x).requires_grad_() for x in inputs)
-        through = gradients(first, inputs, u, create_graph=True)
-        check_gradients(through, strict, of_hessian=False)
-    product = _product(through, u, v, inputs, create_graph, strict, "double_back_trick")
-    return (settle(outputs[0], create_graph), pick(product, in_tuple))
+    return _with_hessian("hvp", func, inputs, v, create_graph, strict)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import from_numpy_dtype
+from ..._arrays.limits import finfo
 from ..._ops.declare.promotion import plain_number
 from ..._random import Generator, uniform
 from ..._tensor.tensor import Tensor
@@ -48,6 +50,12 @@ class Check:
     def wanted(self) -> list[int]:
         """Which inputs are differentiated."""
         return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def epsilon_of(array: Any) -> float:
+    """The distance from one to the next number of an array's dtype; zero for whole numbers."""
+    kind = from_numpy_dtype(array.dtype)
+    return float(finfo(kind).eps) if kind.is_floating_point or kind.is_complex else 0.0
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from ..backward_pass.engine import run_backward
 from ..forward_ad import dual_level, make_dual, unpack_dual
 from ..transforms.vmap import open_level
 from ..views import detached
-from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, unit
+from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, epsilon_of, unit
 
 Function = Callable[..., Any]
 
@@ -51,7 +51,7 @@ def _same_to_rounding(product: Any, expected: Any) -> bool:
         return False
     finite = np.isfinite(flat)
     largest = max(float(np.max(np.abs(flat[finite]))), 1.0) if finite.any() else 1.0
-    close = np.abs(product[finite] - flat[finite]) <= 1e4 * np.finfo(flat.real.dtype).eps * largest
+    close = np.abs(product[finite] - flat[finite]) <= 1e4 * epsilon_of(flat) * largest
     return bool(close.all()) and bool(finite.all())
 
 

@@ -17,7 +17,7 @@ from ..._arrays.batching.batched import BatchedArray, materialize
 from ..._random import Generator
 from ..._tensor.tensor import Tensor, make
 from ..transforms.vmap import open_level
-from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, unit
+from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, epsilon_of, unit
 
 Function = Callable[..., Any]
 
@@ -133,8 +133,7 @@ def _agree(product: Any, expected: Any, scale: float) -> bool:
     if expected.size == 0:
         return True
     largest = max(float(np.max(np.abs(expected))), 1.0)
-    unit = float(np.finfo(expected.real.dtype).eps) if expected.dtype.kind in "fc" else 1e-3
-    tolerance = max(1e-5, 64 * unit / scale if scale else np.inf) * largest
+    tolerance = max(1e-5, 64 * epsilon_of(expected) / scale if scale else np.inf) * largest
     return bool(np.all(np.abs(product - expected) <= tolerance))
 
 

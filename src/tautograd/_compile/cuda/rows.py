@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..native.fusion.nests import Nest
-from ..native.fusion.steps import DOT, Access, Step
+from ..native.fusion.steps import DOT, GATHER, Access, Step
 from ..native.reductions import identity
 from .kernels import Even, Kernel, Registers
 from .scalars import BOOL, FLOAT32, converted, is_half, literal, register
 from .shapes import Shape, shape_of_rows
-from .vectors import Pointwise
+from .vectors import AT_ONCE, Pointwise, Vectors
 
 _COMBINES = {
     "add": "Add",
@@ -27,8 +27,11 @@ _COMBINES = {
 }
 
 
-class Rows(Kernel):
-    """Several threads for each row: passes over it, and what happens once per row between them."""
+class Rows(Vectors):
+    """Several threads for each row: passes over it, and what happens once per row between them.
+
+    Where the elements of a row lie side by side, a thread has a few of them at once.
+    """
 
     def write_kernel(self) -> None:
         layout = self.layout
@@ -94,17 +97,31 @@ class Rows(Kernel):
             dtype = _added_in(s)
             first = literal(identity(s.function, dtype), dtype)
             self.do(f"{_adds_as(s)} {totals[id(s)]} = {first};")
-        first, end = "t", str(shape.width)
+        width = self._elements(steps, shape)
+        first, end = f"t * {width}" if width > 1 else "t", str(shape.width)
         if shape.parts > 1:
             each = -(-shape.width // shape.parts)
             self.do(f"const {self.index} part = blockIdx.x % {shape.parts};")
-            first, end = f"part * {each} + t", f"part * {each} + {each}"
+            first, end = f"part * {each} + {first}", f"part * {each} + {each}"
             self.do(f"const {self.index} end = {end} < {shape.width} ? {end} : {shape.width};")
             end = "end"
-        self.do("#pragma unroll 4")
-        self.do(f"for ({self.index} e = {first}; e < {end}; e += {shape.threads}) {{")
+        self.do(f"#pragma unroll {4 if width == 1 else 2}")
+        self.do(f"for ({self.index} e = {first}; e < {end}; e += {shape.threads * width}) {{")
         outer = dict(self.counters)
         self.unfold("e", self.layout.inner, f"p{p}_")
+        self.width = width
+        self.in_packs(lambda: self._elements_of(steps, totals), "live")
+        self.width = 1
+        self.do("}")
+        self.counters = outer
+        for s in sums:
+            self._combine(s, totals[id(s)], shape)
+        if shape.parts > 1:
+            self._last_block(sums, totals, shape)
+        for s in sums:
+            self._finish(s, totals[id(s)])
+
+    def _elements_of(self, steps: list[Step], totals: dict[int, str]) -> None:
         registers: Registers = {}
         for step in steps:
             if step.reduced is not None:
@@ -114,14 +131,20 @@ class Rows(Kernel):
             registers[step.output] = name, step.output.dtype
             if step.stored:
                 self.store(step.output, name, "live")
-        self.do("}")
-        self.counters = outer
-        for s in sums:
-            self._combine(s, totals[id(s)], shape)
-        if shape.parts > 1:
-            self._last_block(sums, totals, shape)
-        for s in sums:
-            self._finish(s, totals[id(s)])
+
+    def _elements(self, steps: list[Step], shape: Shape) -> int:
+        """How many elements of a row a thread has at once in a pass of these steps."""
+        inner = self.layout.inner
+        if shape.wide > 1 or not inner or any(step.function == GATHER for step in steps):
+            return 1
+        self.along = inner[-1]
+        accesses = {a for step in steps for a in step.reads() if self.elsewhere(a) is None}
+        accesses |= {step.output for step in steps if step.reduced is None and step.stored}
+        accesses -= {step.output for step in steps if step.reduced is None and not step.stored}
+        width = AT_ONCE // max((int(a.dtype.itemsize) for a in accesses), default=AT_ONCE)
+        each = -(-shape.width // shape.parts)
+        enough = width > 1 and shape.threads * width <= each and not each % width
+        return width if enough and self.side_by_side(accesses, width) else 1
 
     def _take(self, step: Step, registers: Registers, total: str) -> None:
         dtype = _added_in(step)

@@ -7,6 +7,7 @@ memory that begins at an odd place) is read element by element, one for each thr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 from ..native.fusion.steps import GATHER, Access
 from .kernels import THREADS, Kernel, Registers
@@ -28,20 +29,43 @@ class Vectors(Kernel):
 
     def body(self) -> None:
         """What happens to the elements of a thread, from where the counters are."""
+        self.in_packs(self._steps)
+
+    def in_packs(self, steps: Callable[[], None], condition: str = "") -> None:
+        """What `steps` writes down, for each element of a thread, from where the counters are."""
         if self.width == 1:
-            self._steps()
+            steps()
             return
         head, self.lines = self.lines, []
         self.head: list[str] = head
         self.packs: dict[Access, str] = {}
-        self._steps()
+        steps()
         inner, self.lines = self.lines, head
         self.do("#pragma unroll")
         self.do(f"for (int k = 0; k < {self.width}; ++k) {{")
         self.lines += inner
         self.do("}")
         for access, pack in self.packs.items():
-            self.do(f"*({self._kind(access)}*){self.place(access)} = {pack};")
+            text = f"*({self._kind(access)}*){self.place(access)} = {pack};"
+            self.do(f"if ({condition}) {text}" if condition else text)
+
+    def side_by_side(self, accesses: Iterable[Access], width: int) -> bool:
+        """Whether so many elements of each lie one after the other, from where sixteen bytes (or all of them) do."""
+        along = self.along
+        if self.layout.sizes[along] % width:
+            return False
+        for access in accesses:
+            strides, itemsize = self.layout.strides[access], int(access.dtype.itemsize)
+            if strides[along] not in (0, itemsize):
+                return False
+            if not strides[along]:
+                continue
+            at_once = min(width * itemsize, AT_ONCE)
+            if (access.buffer, access.offset) not in self.even:
+                return False
+            if any(s % at_once for d, s in enumerate(strides) if d != along):
+                return False
+        return True
 
     def _steps(self) -> None:
         registers: Registers = {}
@@ -107,20 +131,7 @@ class Pointwise(Vectors):
         return width
 
     def _fits(self, width: int, size: int) -> bool:
-        along = self.along
-        if self.layout.sizes[along] % width or size < FEW * width:
+        if size < FEW * width or not self.side_by_side(self.layout.strides, width):
             return False
-        words = 0
-        for access, strides in self.layout.strides.items():
-            itemsize = int(access.dtype.itemsize)
-            if strides[along] not in (0, itemsize):
-                return False
-            if not strides[along]:
-                continue
-            at_once = min(width * itemsize, AT_ONCE)
-            if (access.buffer, access.offset) not in self.even:
-                return False
-            if any(s % at_once for d, s in enumerate(strides) if d != along):
-                return False
-            words += max(1, width * itemsize // 4)
-        return words <= REGISTERS
+        read = [a for a, strides in self.layout.strides.items() if strides[self.along]]
+        return sum(max(1, width * int(a.dtype.itemsize) // 4) for a in read) <= REGISTERS

@@ -110,18 +110,19 @@ class Strangers:
         known, of, engine, numbers = self._known, owners, int(Owner.ENGINE), _NUMBERS
 
         def look(frame: Any, event: str, argument: Any) -> None:
-            if event == "c_call":
-                if of[frame.f_code.co_filename] < engine and not _is_pure(argument):
-                    self._see_c(frame, argument)
-            elif event == "call":
-                code = frame.f_code
-                if of[code.co_filename] < engine:
-                    if code not in known:
-                        self._see(frame)
-                elif not code.co_argcount and code.co_filename.startswith(_NUMPY):
+            code = frame.f_code
+            if of[code.co_filename] >= engine:
+                if code.co_argcount:
+                    return
+                if event == "return" and type(argument) in numbers:
+                    self._returned(frame)
+                elif event == "call" and code.co_filename.startswith(_NUMPY):
                     self._asked(frame)
-            elif event == "return" and type(argument) in numbers:
-                self._returned(frame)
+            elif event == "c_call":
+                if not _is_pure(argument):
+                    self._see_c(frame, argument)
+            elif event == "call" and code not in known:
+                self._see(frame)
 
         before = self._before
         if before is None or not callable(before):

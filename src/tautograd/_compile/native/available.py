@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 from ..program.ir import (
     CHECK,
     Gather,
@@ -28,10 +31,9 @@ def can_lower(instruction: Instruction) -> str | None:
     ):
         return "a call into Python"
     for view in (*instruction.reads(), *instruction.writes()):
-        if view.dtype.name == "float16" and not _has_halves():
-            return "float16 on this processor"
-        if not is_known(view.dtype):
-            return "complex numbers" if view.dtype.kind == "c" else f"no rule for {view.dtype}"
+        why = _no_rule_for(view.dtype)
+        if why is not None:
+            return why
     for view in instruction.writes():
         if view.size and not covers(view):
             return "it writes an element more than once"
@@ -50,6 +52,15 @@ def can_lower(instruction: Instruction) -> str | None:
         return None
     if instruction.index.dtype.kind not in "iu":
         return f"an index of {instruction.index.dtype}"
+    return None
+
+
+@functools.cache
+def _no_rule_for(dtype: Any) -> str | None:
+    if dtype.name == "float16" and not _has_halves():
+        return "float16 on this processor"
+    if not is_known(dtype):
+        return "complex numbers" if dtype.kind == "c" else f"no rule for {dtype}"
     return None
 
 

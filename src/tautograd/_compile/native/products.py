@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from ..._arrays.lapack import openblas
@@ -212,6 +213,17 @@ class ProductKernel:
         name = f"c.{kind}.{text}"
         self.code.shared.declared.setdefault(name, f"@{name} = private constant {kind} {text}")
         return "@" + name
+
+
+def shape_of_product(product: Product) -> tuple[Hashable, list[tuple[int, int]]]:
+    """All that a product's function depends on, with memory by number; and the memory in that order."""
+    places: dict[tuple[int, int], int] = {}
+    views = tuple(
+        (places.setdefault((v.buffer, v.offset), len(places)), v.shape, v.strides, v.dtype)
+        for v in (product.left, product.right, product.output)
+    )
+    factor = product.factor if isinstance(product, Scaled) else 1.0
+    return ("product", views, product.adds, factor), list(places)
 
 
 def _leading(view: View) -> tuple[bool, int]:

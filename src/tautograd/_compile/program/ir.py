@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record.trees import NESTS
+from ..._trees.nests import Nests, fields_of_dataclass
 
 
 class Kind(Enum):
@@ -41,9 +41,12 @@ class Buffer:
     array: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class View:
-    """The elements of a buffer that an array shows: offset and strides are in bytes."""
+    """The elements of a buffer that an array shows: offset and strides are in bytes.
+
+    It is never changed. (A class that Python freezes takes three times as long to make, and a program is thousands.)
+    """
 
     buffer: int
     offset: int
@@ -71,6 +74,10 @@ class View:
             step *= n
         return True
 
+    def moved(self, buffer: int, offset: int) -> View:
+        """The same form elsewhere."""
+        return View(buffer, offset, self.shape, self.strides, self.dtype)
+
     def broadcast(self, shape: tuple[int, ...]) -> View:
         """The same elements repeated to a shape, by strides of zero."""
         lead = len(shape) - len(self.shape)
@@ -88,6 +95,7 @@ class Number:
 
 
 Operand = View | Number
+NESTS = Nests(fields=fields_of_dataclass, atoms=(View, Number, np.ndarray))
 
 
 class Late:
@@ -257,7 +265,9 @@ class Call:
     changed: tuple[View, ...] = ()
     effect: bool = False
     name: str = ""
-    takes_out: bool = False  # whether the function can write to its one output by `out=`
+    takes_out: bool = (
+        False  # whether the function can write to its output by `out=` (a tuple of several)
+    )
     # On a GPU: which of the pieces of memory that it asks for become which outputs, and how many bytes each has;
     # and the bytes of all others.
     order: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)
@@ -328,8 +338,11 @@ def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
     """An instruction with each of its views changed, also those inside tuples, lists and dictionaries."""
 
     def changed(leaf: Any) -> Any:
-        return change(leaf) if isinstance(leaf, View) else leaf
+        return change(leaf) if type(leaf) is View else leaf
 
+    if type(instruction) is Map:
+        inputs = tuple([changed(x) for x in instruction.inputs])
+        return Map(instruction.function, inputs, change(instruction.output), instruction.loop)
     parts = [NESTS.mapped(getattr(instruction, f.name), changed) for f in fields(instruction)]
     return type(instruction)(*parts)
 

@@ -32,11 +32,12 @@ _IN_PLACE = frozenset(("sort", "partition", "resize", "put"))  # which functions
 class Recorded(NDArrayOperatorsMixin):
     """An array on a tape: NumPy's, or a GPU's."""
 
-    __slots__ = ("tape", "value")
+    __slots__ = ("place", "tape", "value")
 
-    def __init__(self, value: Any, tape: Any) -> None:
+    def __init__(self, value: Any, tape: Any, place: Any = None) -> None:
         self.value = value
         self.tape = tape
+        self.place = place  # as a view of a buffer, once that was asked for
 
     # --- what an array says of itself ----------------------------------------------------------
 

@@ -63,8 +63,7 @@ class Unwatched:
     """A context for the tape's own work, in which `watch` is not told which functions start.
 
     A function is recorded while a profiler sees what starts in it (`guards/strangers.py`). What the tape does by itself
-    is a few hundred calls for each array function; the array function runs outside of this, for it may come to code of
-    the user's (an `__index__`, say).
+    is a few hundred calls for each array function.
     """
 
     __slots__ = ("watch",)
@@ -81,6 +80,54 @@ class Unwatched:
             sys.setprofile(self.watch)
 
 
+_OWN_UFUNCS = frozenset(f for f in vars(np).values() if isinstance(f, np.ufunc))
+_ATOMS = frozenset((int, float, complex, bool, str, type(None), type(...)))
+
+
+class Given:
+    """What an array function is given, with arrays in place of recorded ones; `placed` are views of some, by id."""
+
+    __slots__ = ("on_tape", "placed", "strange")
+
+    def __init__(self, placed: dict[int, View]) -> None:
+        self.placed = placed
+        self.on_tape = False  # whether there is a recorded array
+        self.strange = False  # or anything else than arrays and numbers
+
+    def plain(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in _ATOMS or kind is np.ndarray:
+            return value
+        if issubclass(kind, Recorded):
+            self.on_tape = True
+            if value.place is not None:
+                self.placed[id(value.value)] = value.place
+            return value.value
+        if kind is tuple:
+            return tuple([self.plain(part) for part in value])
+        if kind is list:
+            return [self.plain(part) for part in value]
+        if kind is slice and {type(value.start), type(value.stop), type(value.step)} <= _ATOMS:
+            return value
+        if issubclass(kind, (np.generic, np.dtype)):
+            return value
+        self.strange = True
+        self.on_tape = self.on_tape or has_recorded(value)
+        return reveal(value)
+
+
+def _computed(function: Any, args: Any, kwargs: Any, watch: Any) -> Any:
+    """What an array function gives; it may come to code of the user's (an `__index__`, say) if it is watched."""
+    if watch is not None:
+        sys.setprofile(watch)
+    try:
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+    finally:
+        if watch is not None:
+            sys.setprofile(None)
+
+
 class Tape:
     """The record of one run."""
 
@@ -90,6 +137,7 @@ class Tape:
         self.scalars = Scalars(self)  # Python numbers that are inputs
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
+        self._placed: dict[int, View] = {}  # of arrays that are known to lie somewhere, by id
         # Owners that may go, by number of the buffer.
         self._passing: dict[int, weakref.ref[Any]] = {}
         self.decided: list[bool] = []  # the ways that operations took by values
@@ -132,8 +180,15 @@ class Tape:
 
     def view(self, array: Any, kind: Kind = Kind.CONSTANT) -> View:
         """An array as a part of its buffer, which is new to the tape if its memory is."""
+        found = self._placed.get(id(array))
+        if found is not None:
+            return found
         key = key_of(array)
-        home = self._homes.get(id(key)) or self._new_home(key, array)
+        home = self._homes.get(id(key))
+        if home is None:
+            if key is array and (array.flags.c_contiguous or array.flags.f_contiguous):
+                return self._all_of(array, kind)
+            home = self._new_home(key, array)
         low, high = span_of(array)
         if low == high and home.parts:  # nothing, which may begin beyond the end
             return View(home.parts[0][2], 0, array.shape, array.strides, array.dtype)
@@ -149,6 +204,17 @@ class Tape:
             self._let_go(home, number)
         home.parts.append((start, start + size, number))
         return View(number, address(array) - start, array.shape, array.strides, array.dtype)
+
+    def _all_of(self, array: Any, kind: Kind) -> View:
+        """An array that owns its memory and lies in it without gaps, which is what most functions give."""
+        start, size = address(array), max(array.nbytes, 1)
+        number = self._new_buffer(size, kind, array)
+        home = self._homes[id(array)] = _Home(
+            array, array, start, array.nbytes, [(start, start + size, number)]
+        )
+        if kind is Kind.SCRATCH and may_pass(array, size):
+            self._let_go(home, number)
+        return View(number, 0, array.shape, array.strides, array.dtype)
 
     def argument(self, array: Any) -> View:
         """The memory of an argument: a buffer of its own, wherever it lies."""
@@ -197,13 +263,11 @@ class Tape:
 
     def external(self, array: Any) -> Recorded:
         """The memory of a tensor that was there before the run."""
-        self.view(array, Kind.EXTERNAL)
-        return self.wrap(array)
+        return Recorded(array, self, self.view(array, Kind.EXTERNAL))
 
     def born(self, array: Any) -> Recorded:
         """An array that Python code made during the run: its content is a constant."""
-        self.view(array, Kind.CONSTANT)
-        return self.wrap(array)
+        return Recorded(array, self, self.view(array, Kind.CONSTANT))
 
     def scratch(self, shape: tuple[int, ...], dtype: Any, like: Any) -> View:
         """Memory for a value in between, which the recording itself does not need."""
@@ -230,44 +294,49 @@ class Tape:
     ) -> Any:  # fmt: skip
         """Compute, and note what was computed; `like` is where a function of no arrays makes one."""
         with self.unwatched:
-            plain_args, plain_kwargs = reveal(args), reveal(kwargs)
-            noted_args, noted_kwargs = plain_args, plain_kwargs
-            if self.scalars.steps and has_symbols((args, kwargs)):
-                plain_args, plain_kwargs = (
-                    without_symbols(plain_args),
-                    without_symbols(plain_kwargs),
-                )
-            on_tape = has_recorded((args, kwargs))
-            if not on_tape and type(like) is CudaArray:
-                plain_kwargs["like"] = like
-            if function is sliding_window_view and type(plain_args[0]) is CudaArray:
-                function = windows
-            if not self.dead:
-                _refuse_values(self, function, args, kwargs)
+            try:
+                return self._run(function, args, kwargs, ufunc, method, like)
+            finally:
+                self._placed.clear()
+
+    def _run(
+        self, function: Any, args: Any, kwargs: Any, ufunc: Any, method: str, like: Any
+    ) -> Any:
+        given = Given(self._placed)
+        plain_args = tuple([given.plain(arg) for arg in args])
+        plain_kwargs = {name: given.plain(value) for name, value in kwargs.items()}
+        noted_args, noted_kwargs = plain_args, plain_kwargs
+        if given.strange and self.scalars.steps and has_symbols((args, kwargs)):
+            plain_args, plain_kwargs = without_symbols(plain_args), without_symbols(plain_kwargs)
+        if not given.on_tape and type(like) is CudaArray:
+            plain_kwargs["like"] = like
+        if function is sliding_window_view and type(plain_args[0]) is CudaArray:
+            function = windows
+        if not self.dead:
+            _refuse_values(self, function, args, kwargs)
+        watch = None
+        if given.strange or (ufunc is not None and ufunc not in _OWN_UFUNCS):
+            watch = self.unwatched.watch  # code of the user's may run in it
         if self.dead:
-            with np.errstate(all="ignore"):
-                return function(*plain_args, **plain_kwargs)
-        with self.unwatched:
-            writes = self._writes(function, plain_args, plain_kwargs, method)
-            for array, _ in writes:
-                self._begin_from_content(array)
+            return _computed(function, plain_args, plain_kwargs, self.unwatched.watch)
+        writes = self._writes(function, plain_args, plain_kwargs, method)
+        for array, _ in writes:
+            self._begin_from_content(array)
         try:
-            with np.errstate(all="ignore"):
-                result = function(*plain_args, **plain_kwargs)
+            result = _computed(function, plain_args, plain_kwargs, watch)
         except (IndexError, np.linalg.LinAlgError) as error:
             if isinstance(error, np.linalg.LinAlgError) or has_recorded((args[1:], kwargs)):
                 self.went_wrong()
             raise
-        with self.unwatched:
-            made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
-            found, outputs = self._results(result, [array for array, _ in writes], made)
-            if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
-                return found  # from Python values alone, or a view: nothing happens at a replay
-            targets = [view for _, view in writes]
-            call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
-            noted = instructions_for(self, call)
-            self.program.instructions.extend(noted)
-            self.program.sites.extend([mark(2)] * len(noted))
+        made = Kind.SCRATCH if given.on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
+        found, outputs = self._results(result, [array for array, _ in writes], made)
+        if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
+            return found  # from Python values alone, or a view: nothing happens at a replay
+        targets = [view for _, view in writes]
+        call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
+        noted = instructions_for(self, call)
+        self.program.instructions.extend(noted)
+        self.program.sites.extend([mark(3)] * len(noted))
         return found
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -300,7 +369,7 @@ class Tape:
             return self._results(result, [], Kind.SCRATCH)[0]
         outputs = tuple([self.view(array, Kind.SCRATCH) for array in made])
         name = getattr(function, "__name__", "kernel").strip("_")
-        placed = getattr(function, "takes_out", False) and len(outputs) == 1
+        placed = getattr(function, "takes_out", 0) == len(outputs)
         views = self.views(args), self.views(kwargs)
         memory = _asked(asked, made, outputs)
         self.note(Call(function, *views, outputs, (), False, name, placed, *memory))
@@ -369,7 +438,8 @@ class Tape:
             return result, []
         if any(result is array for array in written) or self.knows(result):
             return self.wrap(writable(result)), []
-        return self.wrap(result), [self.view(result, kind)]
+        view = self.view(result, kind)
+        return Recorded(result, self, view), [view]
 
 
 def writable(view: Any) -> Any:
@@ -428,6 +498,8 @@ def span_of(array: Any) -> tuple[int, int]:
     low = high = address(array)
     if not array.size:
         return low, low
+    if array.flags.c_contiguous:
+        return low, low + array.nbytes
     for n, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
             low += (n - 1) * stride

@@ -33,6 +33,7 @@ class Lifting(Tape):
         super().__init__()
         self.paused = False
         self.outside: dict[int, tuple[Tensor, Any]] = {}  # tensors from outside, with their arrays
+        self.shown: dict[int, Recorded] = {}  # what stands for those arrays, by the tensor's id
         self.versions: dict[int, tuple[Any, int]] = {}  # their version counters, as they were
         self.made: list[weakref.ref[Tensor]] = []
         self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was, if it was read first
@@ -51,7 +52,10 @@ class Lifting(Tape):
             box = tensor._version_box
             if not tensor._is_inference:  # which has no versions
                 self.versions.setdefault(id(box), (box, box[0]))
-        return self.external(array)
+        shown = self.shown.get(id(tensor))
+        if shown is None or shown.value is not array:
+            shown = self.shown[id(tensor)] = self.external(array)
+        return shown
 
     def growth(self, tensor: Tensor) -> int:
         """By how much a tensor's version counter grew."""

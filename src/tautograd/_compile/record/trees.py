@@ -6,10 +6,13 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..._tensor.tensor import Tensor
 from ..._trees.nests import Nests, fields_of_dataclass
+from .recorded_array import Recorded
 
-NESTS = Nests(fields=fields_of_dataclass)
+NESTS = Nests(fields=fields_of_dataclass, atoms=(Tensor, Recorded, np.ndarray))
 
 
 def tensors_in(value: Any) -> Iterable[Tensor]:

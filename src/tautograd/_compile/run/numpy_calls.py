@@ -140,9 +140,9 @@ def _bound_call(i: Call, array: Array) -> Callable[[], Any]:
     outs = [array(view) for view in i.outputs]
     if not outs:
         return lambda: function(*args, **kwargs)
-    if i.takes_out and len(outs) == 1:
-        (only,) = outs
-        return lambda: function(*args, out=only, **kwargs)
+    if i.takes_out:
+        place = outs[0] if len(outs) == 1 else tuple(outs)
+        return lambda: function(*args, out=place, **kwargs)
 
     def call() -> None:
         found = function(*args, **kwargs)

@@ -24,6 +24,7 @@ from . import (
     likelihoods,
     models,
     objectives,
+    overwritten,
     rates,
     schedules,
 )

@@ -20,7 +20,7 @@ from ..._autograd.autocast_state import (
     kept_cast,
     reaches,
 )
-from ..._autograd.modes import change, modes, set_grad
+from ..._autograd.modes import modes, set_grad, set_lower
 from ..._tensor.tensor import Tensor
 
 # Matrix products and their like: fast, and accurate enough, in the lower precision.
@@ -165,11 +165,11 @@ def cast_and_call(policy: Policy, fn: Function, args: Any, kwargs: Any) -> Any:
 
 def as_it_is(fn: Function, args: Any, kwargs: Any) -> Any:
     """Call a function with `autocast` suspended."""
-    lower = change(lower=None).lower
+    lower = set_lower(None)
     try:
         return fn(*args, **kwargs)
     finally:
-        change(lower=lower)
+        set_lower(lower)
 
 
 def _cast(value: Any, wanted: dtype) -> Any:

@@ -27,10 +27,12 @@ from .subclasses import unanswered
 from .torch_function import answered
 from .wrong_argument import WrongArgument
 
+_ndarray = np.ndarray
+
 
 def conj(x: Any) -> Any:
     """The conjugate, at no cost for real numbers."""
-    if isinstance(x, (int, float, complex)):  # a Python number that met a tensor
+    if type(x) is not _ndarray and isinstance(x, (int, float, complex)):  # a Python number that met a tensor
         return x.conjugate()
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
@@ -208,21 +210,9 @@ def unary(
             explain(error, label, (input,), {})
             raise
 
-    marked(call)
-
-    call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
-    call.__doc__ = doc
     if isinstance(forward, np.ufunc):
         COUNTERPARTS[forward] = call
-    public(
-        call.__name__,
-        inplace=inplace and namespace is None,
-        function=function,
-        method=method,
-        namespace=namespace,
-        aliases=aliases,
-    )(call)
-    return op
+    return _published(op, call, doc, inplace, function, method, namespace, aliases)
 
 
 def binary(
@@ -268,12 +258,25 @@ def binary(
             explain(error, label, (input, other), {})
             raise
 
-    marked(call)
-
-    call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
-    call.__doc__ = doc
     if isinstance(forward, np.ufunc):
         COUNTERPARTS[forward] = lambda x, y: call_elementwise(op, (x, y), {})
+    return _published(op, call, doc, inplace, function, method, namespace, aliases)
+
+
+def _published(
+    op: Op,
+    call: Callable[..., Any],
+    doc: str,
+    inplace: bool,
+    function: bool,
+    method: bool,
+    namespace: Namespace | None,
+    aliases: tuple[str, ...],
+) -> Op:
+    """Make `call` the public function of a record, under the record's public name."""
+    marked(call)
+    call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
+    call.__doc__ = doc
     public(
         call.__name__,
         inplace=inplace and namespace is None,

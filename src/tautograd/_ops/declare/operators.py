@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._autograd.lifted import DIRECT
 from ..._tensor.tensor import Tensor
 from .. import families as _families  # noqa: F401  (every other method is there first)
 from ..elementwise.arithmetic import add_op, mul_op, sub_op
@@ -23,22 +26,27 @@ _FLOATS, _REAL = "fdFD", "fdbhilqB"
 _cls: Any = Tensor
 
 
-def _operator(op: Op, name: str, kind: str = "operator", direct: str = "") -> Any:
-    """A method of two operands; `direct` are the dtype codes on which the ufunc needs no cast."""
+def _operator(
+    op: Op, name: str, kind: str = "operator", direct: str = "", ufunc: Any = None
+) -> Any:
+    """A method of two operands; `direct` are the dtype codes on which the ufunc needs no cast. Rules call the
+    ufunc, and get the same."""
     slow = getattr(Tensor, name)
     method = op.function(kind, slow=slow, direct=frozenset(direct))
     method.__name__, method.__qualname__ = slow.__name__, slow.__name__
     method.__doc__ = slow.__doc__
     setattr(_cls, name, method)
     GENERAL[name] = slow
+    if ufunc is not None:
+        DIRECT[ufunc] = op.function("operator_in_rule", slow=slow, direct=frozenset(direct))
     return method
 
 
 # Complex sums are products with alpha as well, see `arithmetic`.
-_cls.__radd__ = _operator(add_op, "__add__", direct=_REAL)
-_cls.__rmul__ = _operator(mul_op, "__mul__", direct=_REAL + _FLOATS)
-_operator(sub_op, "__sub__", direct=_REAL)
-_operator(div_op, "__truediv__", direct=_FLOATS)
+_cls.__radd__ = _operator(add_op, "__add__", direct=_REAL, ufunc=np.add)
+_cls.__rmul__ = _operator(mul_op, "__mul__", direct=_REAL + _FLOATS, ufunc=np.multiply)
+_operator(sub_op, "__sub__", direct=_REAL, ufunc=np.subtract)
+_operator(div_op, "__truediv__", direct=_FLOATS, ufunc=np.true_divide)
 _operator(pow_scalar_op, "__pow__", "power")
 
 # Methods that other packages have put there, and those by which Python asks for a number or an element.

@@ -23,6 +23,10 @@ from ..._tensor.tensor import Tensor
 
 def common_dtype(operands: Any) -> dtype:
     """The promoted dtype of tensors and Python numbers together."""
+    if type(operands) is tuple and len(operands) == 2 and isinstance(operands[0], Tensor):
+        found = _of_first(*operands)
+        if found is not None:
+            return found
     dimensioned, zero_dim, scalars = [], [], []
     large = False
     for x in operands:
@@ -44,6 +48,20 @@ def common_dtype(operands: Any) -> dtype:
             "and UInt64"
         )
     return found
+
+
+def _of_first(x: Tensor, y: Any) -> dtype | None:
+    """The dtype of a tensor where a second operand leaves it as it is, as most do; None where that takes a closer look."""
+    kind = x._data.dtype
+    if isinstance(y, Tensor):
+        return from_numpy_dtype(kind) if y._data.dtype is kind else None
+    if type(y) is float:
+        stays = kind.kind in "fc"
+    else:
+        stays = type(y) is int and kind.kind in "fciu" and -(2**63) <= y < 2**63
+    if not stays or getattr(x, "_is_wrapped_number", False):
+        return None
+    return from_numpy_dtype(kind)
 
 
 def as_number(value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._arrays.devices import is_meta
-from ..._arrays.dtypes import can_cast
+from ..._arrays.dtypes import bool_, can_cast
 from ..._autograd.autocast_state import EVER_USED
 from ..._autograd.modes import modes
 from ..._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
@@ -245,27 +245,26 @@ CONTIGUOUS_OUT: dict[str, Callable[..., bool]] = {}
 def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     """Compute, then write into the `out` tensor(s), resized if their shape differs."""
     several = isinstance(out, (tuple, list))
-    if modes.grad:
-        tensors = [*args, *kwargs.values(), *(out if several else (out,))]
-        for value in tensors:
-            if isinstance(value, Tensor) and value.requires_grad:
-                raise RuntimeError(
-                    f"{fn.__name__}(): functions with out=... arguments don't support automatic "
-                    "differentiation, but one of the arguments requires grad."
-                )
+    targets = out if several else (out,)
+    differentiated = modes.grad and any(map(_requires_grad, (*args, *kwargs.values(), *targets)))
     if modes.forward_level:
-        for value in (*args, *kwargs.values(), *(out if several else (out,))):
+        for value in (*args, *kwargs.values(), *targets):
             if isinstance(value, Tensor) and value._tangents:
                 raise NotImplementedError(
                     f"Trying to use forward AD with {fn.__name__}_out that does not support it "
                     "because it is an out= function"
                 )
-    for target in out if several else (out,):
+    for target in targets:
         if isinstance(target, Tensor):
             given = args[0] if args and isinstance(args[0], (tuple, list)) else args
             refuse = refuse_any_overlap if fn.__name__ in GATHERING else refuse_partial_overlap
             refuse(target, *given, *kwargs.values())
     results = as_it_is(fn, args, kwargs) if EVER_USED else fn(*args, **kwargs)
+    if differentiated and not _is_constant(results, (*args, *kwargs.values())):
+        raise RuntimeError(
+            f"{fn.__name__}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
     if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
         results._data = np.copy(results._data, order="C")
     if several and fn.__name__ in _COPIES_OF_PARTS and len(out) != len(results):
@@ -289,6 +288,18 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
         kind = type(results)
         return None if fn.__name__ in _COPIES_OF_PARTS else getattr(kind, "out_type", kind)(out)
     return write_result(fn.__name__, results, out)
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def _is_constant(results: Any, inputs: tuple[Any, ...]) -> bool:
+    """Whether there is nothing to differentiate: a comparison, a place, or what has no gradient of inputs that ask."""
+    parts = results if isinstance(results, tuple) else (results,)
+    if any(map(_requires_grad, parts)):
+        return False
+    return any(map(_requires_grad, inputs)) or all(x.dtype is bool_ for x in parts)
 
 
 _COPIES_OF_PARTS = ("split_copy", "split_with_sizes_copy", "unbind_copy")

@@ -17,6 +17,20 @@ with a gradient (or None) per input. `jvp` maps each input to its contribution t
 tangent (the engine adds them up), or is `LINEAR` (jointly linear: the op itself, on the tangents)
 or `MULTILINEAR` (linear in each input while the others are held).
 
+What else a record may say:
+
+    public="nn.functional.glu"   where its function is found, if that is not `torch.<name>`
+    promotion="common", "float", "integer"   the dtype that operands meet in: their own, a float, an integer
+    refuses=no_kernel("k", "c")  dtypes it is not defined for (`undefined_dtypes`)
+    outputs=2, differentiable_outputs=(0,)   how many results, and which of them take gradients
+    layout=as_first              how the result lies in memory (`_arrays.result_layout`)
+    opmath=False                 half precision is not computed in float32: the op only moves data
+    is_view=True                 the result shares the input's memory
+    variadic=True                one input that is a list of tensors (`cat`)
+    node="MulBackward0"          the node's name, where it does not follow from the record's
+    internal=True                no public function: other records' rules call it
+    samples=lambda: [Sample(…)]  calls that tests make on both engines (`samples`)
+
 A rule runs on raw arrays for `backward()` and on `Lifted` tensors under `create_graph=True`.
 Rules never undo broadcasting and never cast: the engine does both, once.
 """

@@ -91,9 +91,14 @@ def tensor_list(name: str, tensors: Any, argument: str = "tensors") -> tuple[Ten
             f"{name}(): argument '{argument}' (position 1) must be tuple of Tensors, not "
             f"{type(tensors).__name__}"
         )
-    for i, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}"
-            )
+    require_all_tensors(tensors)
     return tuple(tensors)
+
+
+def require_all_tensors(values: Any) -> None:
+    """PyTorch's error for a sequence with something else in it."""
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(value).__name__}"
+            )

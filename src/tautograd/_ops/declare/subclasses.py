@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from ..._arrays.once import making
 from ..._autograd.autocast_state import EVER_USED
 from ..._tensor.tensor import Tensor
 from .code_holders import hold
@@ -171,7 +172,7 @@ def unanswered(operator: Any, self: Any, other: Any) -> Any:
 
     Once public calls look for such classes, they have been asked before.
     """
-    if _started or _here.disabled or not _is_speaking(other):
+    if looks_for_others or _here.disabled or not _is_speaking(other):
         return NotImplemented
     start()
     members = vars(Tensor)
@@ -303,21 +304,30 @@ _UNASKED = frozenset(
 MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
-_started: list[bool] = []  # with something in it, once public calls look for classes and modes
+_TOP = __name__.partition(".")[0]
+looks_for_others: list[bool] = []  # with something in it, once public calls look for classes and modes
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 
 def start() -> None:
-    """Let public calls look for classes to ask from now on: there is one."""
-    if _started:
+    """Let public calls look for classes to ask from now on: there is one. Who comes second waits for all of it."""
+    if looks_for_others:
         return
-    _started.append(True)
-    EVER_USED.append(
-        True
-    )  # what passes public functions by takes the general way, as under autocast
+    # Before the lock: whoever imports a module may hold that module's own and come to `declared`.
+    autograd = importlib.import_module(f"{_TOP}.autograd")
+    with making:
+        if not looks_for_others:
+            # What passes public functions by takes the general way, as under autocast.
+            EVER_USED.append(True)
+            _route_all(autograd)
+            looks_for_others.append(True)
+
+
+def _route_all(autograd: Any) -> None:
     from .public import FUNCTIONS, LINALG, NN_FUNCTIONAL, SPECIAL
 
-    members = list(vars(Tensor).items())
+    # A program may have put functions of its own there, and functions of ours under other names.
+    members = [(name, held) for name, held in vars(Tensor).items() if not _is_programs(held)]
     names = {(member, name) for name, member in members if isinstance(member, FunctionType)}
     for name, member in members:
         if isinstance(member, FunctionType):
@@ -329,30 +339,38 @@ def start() -> None:
     for namespace in (FUNCTIONS, LINALG, NN_FUNCTIONAL, SPECIAL):
         for name, fn in namespace.items():
             route(fn, name)
-    top = __name__.partition(".")[0]
-    autograd = importlib.import_module(f"{top}.autograd")
     for name in ("grad", "backward"):
         route(getattr(autograd, name), f"autograd.{name}")
-    for late in _declared:
-        route(*late)
-    _declared.clear()
-    module = sys.modules.get(f"{top}.fft")
+    while _declared:
+        route(*_declared.pop())
+    module = sys.modules.get(f"{_TOP}.fft")
     for name in getattr(module, "__all__", ()):
         route(getattr(module, name), name)
 
 
+def _is_programs(held: Any) -> bool:
+    """Whether a function, or a property's, is not the engine's, or is one that nobody is asked about."""
+    fn = held.fget if isinstance(held, property) else held
+    if not isinstance(fn, FunctionType):
+        return False
+    is_ours = fn.__code__.co_filename.startswith(os.path.dirname(ROUTED_FILE) + os.sep)
+    return not is_ours or fn.__name__ in _UNASKED
+
+
 def declared(fn: Any, name: str, method: bool = False) -> None:
     """A public function is there that was not before."""
-    if _started:
-        route(fn, name, method)
-    else:
-        _declared.append((fn, name, method))
+    with making:
+        if not looks_for_others:
+            _declared.append((fn, name, method))
+        else:
+            route(fn, name, method)
 
 
 def declared_attribute(name: str, getter: Any) -> None:
     """A property of tensors is there that was not before, or another in its place."""
-    if _started:
-        _route_attribute(name, getter)
+    with making:
+        if looks_for_others:
+            _route_attribute(name, getter)
 
 
 def route(fn: Any, name: str, method: bool = False) -> None:

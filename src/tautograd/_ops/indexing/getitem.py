@@ -35,8 +35,6 @@ from ..shape.views import view_to
 from .index_put import index_by, put_at
 from .indices import prepare
 
-_INTEGER_KINDS = "iu"
-
 
 @marked
 def getitem(self: Tensor, key: Any) -> Tensor:

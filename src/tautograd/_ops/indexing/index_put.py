@@ -22,6 +22,7 @@ from ..declare.memory_overlap import check_expanded, refuse_any_overlap
 from ..declare.public import METHODS, public, write_into
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
+from ..declare.shapes import require_all_tensors
 from .index_arguments import count, own_copy, spoken, taken
 from .indices import COVERED, Indices, prepare, refuse_batched_mask
 
@@ -335,11 +336,7 @@ def _tensors(indices: Any) -> list[Any]:
             "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
             f"{type(indices).__name__}"
         )
-    for i, tensor in enumerate(indices):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}"
-            )
+    require_all_tensors(indices)
     return list(indices)
 
 

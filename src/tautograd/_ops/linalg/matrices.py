@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.batching.batched import BatchedArray
+from ..._autograd.lifted import Lifted
 from ..declare.elementwise_calls import conj
 
 _ndarray = np.ndarray
@@ -15,7 +16,11 @@ _ndarray = np.ndarray
 def turn(x: Any) -> Any:
     """The last two dimensions exchanged (a view)."""
     if type(x) is _ndarray:  # np.swapaxes costs four times as much as what it does
-        return x.swapaxes(-1, -2)
+        return x.mT
+    if type(x) is Lifted:
+        turned = x.turned()
+        if turned is not None:
+            return turned
     return np.swapaxes(x, -1, -2)
 
 

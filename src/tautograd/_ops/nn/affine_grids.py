@@ -91,20 +91,26 @@ def _check(theta: Tensor, size: Ints, given: Any) -> None:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
 
 
+def aligned(align_corners: bool | None) -> bool:
+    """Whether -1 and 1 are the centres of the outermost pixels; no, with PyTorch's warning, if nobody says."""
+    if align_corners is not None:
+        return align_corners
+    import warnings
+
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        "documentation of grid_sample for details.",
+        stacklevel=warning_level(),
+    )
+    return False
+
+
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Tensor:
     """Grids of points for `grid_sample`, moved by a batch of affine matrices."""
     require_tensor("affine_grid", theta, "theta")
-    if align_corners is None:
-        import warnings
-
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-            "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-            "documentation of grid_sample for details.",
-            stacklevel=warning_level(),
-        )
-        align_corners = False
+    align_corners = aligned(align_corners)
     given, size = size, ints("affine_grid", "size", (tuple(size),), {}, 2)
     _check(theta, size, given)
     if align_corners and min(size[2:]) == 1:

@@ -18,7 +18,6 @@ import numpy as np
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
-from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import Op
@@ -27,6 +26,7 @@ from ..declare.signature_line import declared
 from ..declare.signatures.kinds import is_int
 from ..declare.undefined_dtypes import no_kernel
 from ..declare.wrong_argument import WrongArgument
+from .affine_grids import aligned
 from .convolution.windows import Ints
 from .pooling.flat_positions import picked_rows, placed_rows
 
@@ -303,17 +303,7 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    if align_corners is None:
-        import warnings
-
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-            "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-            "documentation of grid_sample for details.",
-            stacklevel=warning_level(),
-        )
-        align_corners = False
-    return _sampled(None, input, grid, mode, padding_mode, align_corners)
+    return _sampled(None, input, grid, mode, padding_mode, aligned(align_corners))
 
 
 def _sampled(

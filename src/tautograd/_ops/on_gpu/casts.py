@@ -11,8 +11,10 @@ import numpy as np
 
 from ..._arrays.cuda.calls import QUICK
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from ..._arrays.cuda.views import transposed
+from ..._arrays.cuda.views import bytes_by_rows, transposed
+from ..._arrays.formats import preserve_format
 from .launch import THREADS, kernel
+from .specialise import forward_of
 
 _EACH = 8  # elements of a thread
 
@@ -78,6 +80,14 @@ def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> 
     return out
 
 
+def _to_copy(x: Any, dtype: Any, memory_format: Any) -> Any:
+    """The record's forward, where the elements lie as arrays are made to."""
+    if memory_format is not preserve_format or x.strides != bytes_by_rows(x.shape, x.itemsize):
+        return None
+    return _astype(x, dtype)
+
+
 def install() -> None:
     """Put these in place."""
+    forward_of("to_copy")(_to_copy)
     QUICK[np.astype] = _astype

@@ -207,7 +207,7 @@ def _bytes(longest: int, width: int, size: int) -> int:
     return size * longest * (2 * (width + 1) + 1)
 
 
-def _steps(x: Any) -> tuple[int, int, int]:
+def steps(x: Any) -> tuple[int, int, int]:
     """Strides in elements: from batch to batch, head to head, row to row."""
     size, strides = x.dtype.itemsize, x.strides
     if len(strides) == 3:
@@ -238,7 +238,7 @@ def forward(q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
     longest = max(queries, keys)
     of_width("flash", width)(
         dtype.char, bests.size // queries, _threads(longest), q.ptr, k.ptr, v.ptr, out.ptr, bests.ptr, totals.ptr,
-        heads, queries, keys, scale, causal, *_steps(q), *_steps(k), *_steps(v), *_steps(out),
+        heads, queries, keys, scale, causal, *steps(q), *steps(k), *steps(v), *steps(out),
         shared=_bytes(longest, width, dtype.itemsize),
     )  # fmt: skip
     return out, bests, totals
@@ -255,8 +255,8 @@ def backward(
     longest = max(queries, keys)
     of_width("flash_back", width)(
         dtype.char, bests.size // queries, _threads(longest), g.ptr, q.ptr, k.ptr, v.ptr, bests.ptr, totals.ptr,
-        dq.ptr, dk.ptr, dv.ptr, heads, queries, keys, scale, causal, *_steps(g), *_steps(q), *_steps(k), *_steps(v),
-        *_steps(dq), *_steps(dk),
+        dq.ptr, dk.ptr, dv.ptr, heads, queries, keys, scale, causal, *steps(g), *steps(q), *steps(k), *steps(v),
+        *steps(dq), *steps(dk),
         shared=_bytes(longest, width, dtype.itemsize),
     )  # fmt: skip
     return dq, dk, dv

@@ -33,11 +33,17 @@ __device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x)
 __device__ __forceinline__ float of_bits(unsigned x) { return __uint_as_float(x); }
 #endif
 __device__ __forceinline__ float wide_b(unsigned short x) { return of_bits((unsigned)x << 16); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ unsigned short narrow_b(float x) {
+  unsigned short r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r;
+}
+#else
 __device__ __forceinline__ unsigned short narrow_b(float x) {
   unsigned u = bits_of(x);
   if (x != x) return (unsigned short)(u >> 16 | 0x40);
   return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
+#endif
 struct S {
   unsigned short bits;
   __device__ __forceinline__ operator float() const { return WIDE(bits); }
@@ -49,12 +55,17 @@ _PACK = r"""
 #define EACH (16 / (Int)sizeof(S))
 struct alignas(16) Pack { S at[16 / sizeof(S)]; };
 """
+# An exponential to within a few roundings of float32, which is exact enough where elements are half precision.
+_QUICK = "#undef EXPONENTIAL\n#define EXPONENTIAL(x) __expf(x)\n"
 _STORED = {
-    "f": "typedef T S;\n",
-    "d": "typedef T S;\n",
-    "e": "#undef WIDE\n#undef NARROW\n#define WIDE wide_h\n#define NARROW narrow_h\n" + _HALF,
-    "E": "#undef WIDE\n#undef NARROW\n#define WIDE wide_b\n#define NARROW narrow_b\n" + _HALF,
+    "f": "typedef T S;\n#undef EXPONENTIAL\n#define EXPONENTIAL(x) exp(x)\n",
+    "d": "typedef T S;\n#undef EXPONENTIAL\n#define EXPONENTIAL(x) exp(x)\n",
+    "e": "#define WIDE wide_h\n#define NARROW narrow_h\n",
+    "E": "#define WIDE wide_b\n#define NARROW narrow_b\n",
 }
+
+for _code in "eE":
+    _STORED[_code] = "#undef WIDE\n#undef NARROW\n" + _STORED[_code] + _QUICK + _HALF
 
 _PRELUDE = r"""
 typedef %s T;

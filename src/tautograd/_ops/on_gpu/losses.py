@@ -70,22 +70,24 @@ NLL_ROWS = kernel(
 }""",
 )
 # Cross entropy of many classes: a block has a row, and finds its largest score and the sum of exponentials in one
-# pass; only the logarithm of that sum is kept.
+# pass; only the logarithm of that sum is kept. A NaN is in the sum, so the largest score may pass it by.
 ROW_LOSSES = kernel(
     "row_losses",
     r"""(const S* x, const Int* target, T* sums, T* losses, Int classes, Int step, Int ignored, Int wide) {
+  const int COUNT = 16 / sizeof(S), each = blockDim.x * COUNT, end = (int)classes;
   Int t = target[blockIdx.x];
   x += blockIdx.x * step;
-  T best = x[0], total = 0, v[16 / sizeof(S)];
-  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
-    T now = best;
-    if (wide && i + EACH <= classes) {
+  T best = x[0], total = 0, v[COUNT];
+  for (int i = threadIdx.x * COUNT; i < end; i += each) {
+    if (wide && i + COUNT <= end) {
       Pack pack = *(const Pack*)(x + i);
-      for (int k = 0; k < EACH; ++k) v[k] = pack.at[k];
-    } else for (int k = 0; k < EACH; ++k) v[k] = i + k < classes ? (T)x[i + k] : (T)-INFINITY;
-    for (int k = 0; k < EACH; ++k) now = larger(now, v[k]);
+      for (int k = 0; k < COUNT; ++k) v[k] = pack.at[k];
+    } else for (int k = 0; k < COUNT; ++k) v[k] = i + k < end ? (T)x[i + k] : (T)-INFINITY;
+    T now = best;
+    for (int k = 0; k < COUNT; ++k) now = fmax(now, v[k]);
+    if (now == (T)-INFINITY) continue;
     if (now != best) { total *= exp(best - now); best = now; }
-    for (int k = 0; k < EACH; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
+    for (int k = 0; k < COUNT; ++k) total += EXPONENTIAL(v[k] - best);
   }
   T most = block_max(best);
   total = block_sum(best == most ? total : total * exp(best - most));
@@ -113,20 +115,26 @@ ROW_SLOPES = kernel(
     "row_slopes",
     r"""(const T* share, const Int* target, const S* x, const T* sums, S* r, Int classes, Int step, Int out_step,
      Int ignored, Int wide) {
+  const int COUNT = 16 / sizeof(S), each = blockDim.x * COUNT, end = (int)classes;
   Int t = target[blockIdx.x];
   x += blockIdx.x * step; r += blockIdx.x * out_step;
   T part = t == ignored ? (T)0 : -share[0], sum = sums[blockIdx.x];
-  for (Int i = (Int)threadIdx.x * EACH; i < classes; i += (Int)blockDim.x * EACH) {
-    if (wide && i + EACH <= classes) {
+  if (part == (T)0) {
+    for (int i = threadIdx.x; i < end; i += blockDim.x) r[i] = (T)0;
+    return;
+  }
+  for (int i = threadIdx.x * COUNT; i < end; i += each) {
+    int at = t >= i && t < i + COUNT ? (int)(t - i) : -1;
+    if (wide && i + COUNT <= end) {
       Pack pack = *(const Pack*)(x + i), found;
-      for (int k = 0; k < EACH; ++k) {
-        T v = pack.at[k];
-        found.at[k] = part == (T)0 ? (T)0 : (exp(v - sum) - (i + k == t ? (T)1 : (T)0)) * part;
+      for (int k = 0; k < COUNT; ++k) {
+        T v = EXPONENTIAL(pack.at[k] - sum);
+        found.at[k] = (k == at ? v - (T)1 : v) * part;
       }
       *(Pack*)(r + i) = found;
-    } else for (Int j = i; j < classes && j < i + EACH; ++j) {
-      T v = x[j];
-      r[j] = part == (T)0 ? (T)0 : (exp(v - sum) - (j == t ? (T)1 : (T)0)) * part;
+    } else for (int k = 0; k < COUNT && i + k < end; ++k) {
+      T v = EXPONENTIAL(x[i + k] - sum);
+      r[i + k] = (k == at ? v - (T)1 : v) * part;
     }
   }
 }""",
@@ -207,6 +215,11 @@ def _are_wide(*arrays: Any) -> bool:
     return not any(x.ptr % 16 or x.strides[0] % 16 for x in arrays)
 
 
+def _threads(classes: int) -> int:
+    """Threads for a row of scores, of which several rows are worked on at once."""
+    return min(512, threads_for(classes))
+
+
 def _cross_entropy(x: Any, target: Any, ignore_index: Any, reduction: str) -> Any:
     x = _in_rows(x)
     rows, classes = x.shape
@@ -217,7 +230,7 @@ def _cross_entropy(x: Any, target: Any, ignore_index: Any, reduction: str) -> An
     sums, losses, out = new((rows,), kind), new((rows,), kind), new((), kind)
     step = x.strides[0] // x.dtype.itemsize
     ROW_LOSSES(
-        code, rows, threads_for(classes), x.ptr, target.ptr, sums.ptr, losses.ptr, classes, step, ignored,
+        code, rows, _threads(classes), x.ptr, target.ptr, sums.ptr, losses.ptr, classes, step, ignored,
         _are_wide(x),
     )  # fmt: skip
     ALL_LOSSES(
@@ -243,7 +256,7 @@ def _cross_entropy_back(
     NLL_SHARE(kind.char, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, reduction == "mean")
     size = x.dtype.itemsize
     ROW_SLOPES(
-        code, rows, threads_for(classes), share.ptr, target.ptr, x.ptr, out1.ptr, out.ptr, classes,
+        code, rows, _threads(classes), share.ptr, target.ptr, x.ptr, out1.ptr, out.ptr, classes,
         x.strides[0] // size, out.strides[0] // size, ignored, _are_wide(x, out),
     )  # fmt: skip
     return out

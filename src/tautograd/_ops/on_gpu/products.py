@@ -17,6 +17,7 @@ from .specialise import forward_of, is_half, is_recorded, rule_of, takes_half
 _FLOAT32 = np.dtype(np.float32)
 # So many comparisons at most are made to add rows up in order, without atomic additions.
 _MOST_LOOKS = 1 << 26
+_MANY_BLOCKS = 1 << 10  # from which on a block has more than one row
 
 ADD_BIAS = kernel(
     "add_bias",
@@ -25,36 +26,59 @@ ADD_BIAS = kernel(
   if (i < n) out[i] = out[i] + bias[i % width];
 }""",
 )
-# A block for each row of the table looks for its number among the indices; the sum is in their order.
+# A block looks for the numbers of its rows of the table among the indices, and adds up what it found row by row, in
+# the order of the indices; so it does whenever it has no room for more.
 ROW_SUMS = kernel(
     "row_sums",
-    r"""(const T* values, const Int* index, T* out, Int count, Int width, Int padding) {
-  __shared__ Int found[256];
-  __shared__ int many;
-  Int row = blockIdx.x;
-  T total[8];
-  for (int k = 0; k < 8; ++k) total[k] = 0;
+    r"""(const T* values, const Int* index, T* out, Int count, Int width, Int rows, Int each, Int padding) {
+  const int ROOM = 2048, MOST = 8;
+  __shared__ int found[ROOM], before[8];
+  __shared__ unsigned char whose[ROOM];
+  Int first = blockIdx.x * each, end = first + each < rows ? first + each : rows;
+  unsigned begun = 0;
+  int many = 0;
   for (Int start = 0; start < count; start += blockDim.x) {
-    Int at = start + threadIdx.x;
-    bool mine = at < count && index[at] == row && row != padding;
+    Int at = start + threadIdx.x, row = at < count ? index[at] : (Int)-1;
+    bool mine = row >= first && row < end && row != padding;
     unsigned votes = __ballot_sync(0xffffffffu, mine);
-    __shared__ int before[8];
     if ((threadIdx.x & 31) == 0) before[threadIdx.x >> 5] = __popc(votes);
     __syncthreads();
-    int place = __popc(votes & ((1u << (threadIdx.x & 31)) - 1));
-    for (int w = 0; w < (threadIdx.x >> 5); ++w) place += before[w];
-    if (mine) found[place] = at;
-    if (threadIdx.x == 0) { many = 0; for (int w = 0; w < (blockDim.x >> 5); ++w) many += before[w]; }
-    __syncthreads();
-    for (int f = 0; f < many; ++f) {
-      const T* from = values + found[f] * width;
-      int k = 0;
-      for (Int c = threadIdx.x; c < width; c += blockDim.x) total[k++] += from[c];
+    int place = many + __popc(votes & ((1u << (threadIdx.x & 31)) - 1)), more = 0;
+    for (int w = 0; w < (blockDim.x >> 5); ++w) {
+      if (w < (threadIdx.x >> 5)) place += before[w];
+      more += before[w];
     }
+    if (mine) { found[place] = (int)at; whose[place] = (unsigned char)(row - first); }
+    many += more;
+    __syncthreads();
+    bool last = start + blockDim.x >= count;
+    if (!last && many + (int)blockDim.x <= ROOM) continue;
+    for (int k = 0; k < (int)(end - first); ++k) {
+      T total[MOST];
+      T* to = out + (first + k) * width;
+      bool again = begun >> k & 1, any = !again && last;
+      for (int n = 0; n < MOST; ++n) total[n] = 0;
+      for (int f = 0; f < many; ++f) {
+        if (whose[f] != k) continue;
+        any = true;
+        const T* from = values + (Int)found[f] * width;
+        #pragma unroll
+        for (int n = 0; n < MOST; ++n) {
+          Int c = threadIdx.x + n * (Int)blockDim.x;
+          if (c < width) total[n] += from[c];
+        }
+      }
+      if (!any) continue;
+      begun |= 1u << k;
+      #pragma unroll
+      for (int n = 0; n < MOST; ++n) {
+        Int c = threadIdx.x + n * (Int)blockDim.x;
+        if (c < width) to[c] = again ? to[c] + total[n] : total[n];
+      }
+    }
+    many = 0;
     __syncthreads();
   }
-  int k = 0;
-  for (Int c = threadIdx.x; c < width; c += blockDim.x) out[row * width + c] = total[k++];
 }""",
 )
 
@@ -121,7 +145,10 @@ def _product(x: Any, y: Any) -> Any:
 
 def _are_real(*arrays: Any) -> bool:
     """Whether these are arrays of real numbers on the GPU."""
-    return all(type(x) is CudaArray and x.dtype.char in "fdeE" for x in arrays)
+    for x in arrays:
+        if type(x) is not CudaArray or x.dtype.char not in "fdeE":
+            return False
+    return True
 
 
 def _batch_times_turned(g: Any, y: Any) -> Any:
@@ -198,7 +225,11 @@ def _row_sums(values: Any, index: Any, count: int, padding_idx: int, scale: bool
         return None
     out = new((count, width), values.dtype)
     code = values.dtype.char
-    ROW_SUMS(code, count, THREADS, values.ptr, index.ptr, out.ptr, rows, width, padding_idx)
+    each = min(8, max(1, count // _MANY_BLOCKS))
+    ROW_SUMS(
+        code, -(-count // each), THREADS, values.ptr, index.ptr, out.ptr, rows, width, count, each,
+        padding_idx,
+    )  # fmt: skip
     return out
 
 

@@ -111,6 +111,7 @@ _declare_amax("amin", np.min, _smallest)
 
 
 _EVERYTHING: Any = object()  # no dimension is given: None is none
+_NOT_GIVEN: Any = object()  # who gives `keepdim` means a dimension, also by a tensor
 
 
 def _declare_max(name: str, pick: Any, locate: Any, elementwise: str) -> None:
@@ -154,12 +155,14 @@ def _declare_max(name: str, pick: Any, locate: Any, elementwise: str) -> None:
     )
 
     def call(
-        input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, other: Any = None
+        input: Any, dim: Any = _EVERYTHING, keepdim: Any = _NOT_GIVEN, *, other: Any = None
     ) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
-        if other is not None or isinstance(dim, Tensor):
-            return FUNCTIONS[elementwise](input, dim if other is None else other)
+        if keepdim is _NOT_GIVEN:
+            if other is not None or isinstance(dim, Tensor):
+                return FUNCTIONS[elementwise](input, dim if other is None else other)
+            keepdim = False
         shape = input._data.shape
         if dim is _EVERYTHING:
             no_empty_dims(name, shape, None, RuntimeError)

@@ -158,7 +158,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tens
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return input.new_empty(0)  # of its layout, too
+        none: Tensor = input.new_empty(0)  # of its layout, too
+        return none
     count = input._data.shape[0]
     numbers = np.arange(count)
     chosen = np.ones((count,) * r, np.bool_)

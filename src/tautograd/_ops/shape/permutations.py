@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import spelled_out
-from ..._autograd.lifted import counterpart
+from ..._autograd.lifted import DIRECT, counterpart
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from ..declare.dims import wrap_dim
@@ -185,6 +185,20 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     rest = iter([d for d in range(ndim) if d not in wrapped[0]])
     places = dict(zip(wrapped[1], wrapped[0], strict=True))
     return permute_to(input, tuple([places[d] if d in places else next(rest) for d in range(ndim)]))
+
+
+_transpose_in_rule = transpose_op.function("apply_in_rule")
+
+
+def _turned(input: Tensor, ndim: int) -> Tensor | None:
+    """A view of matrices with their rows as columns; None of what has fewer than two dimensions."""
+    if ndim < 2:
+        return None
+    found: Tensor = _transpose_in_rule((input,), {"dim0": ndim - 1, "dim1": ndim - 2})
+    return found
+
+
+DIRECT["turned"] = _turned
 
 
 @counterpart(np.transpose)

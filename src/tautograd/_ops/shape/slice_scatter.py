@@ -11,7 +11,7 @@ from ..._arrays.formats import preserve_format
 from ..._arrays.strided import copied_with_strides
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
-from ..declare.dims import require_int, wrap_dim
+from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import CONTIGUOUS_OUT, public
 from ..declare.record import LINEAR, REGISTRY, Op
@@ -19,7 +19,7 @@ from ..declare.rule_calls import Rule, written
 from ..declare.samples import Sample, T
 from ..nn.line_maps import constant
 from .rearranging import copy_as
-from .slices import diagonal_op, narrow_bounds, select_op, slice_op
+from .slices import diagonal_op, narrow_bounds, select_op, selected, slice_op
 from .strided_views import same_size
 
 
@@ -126,16 +126,8 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Tensor:
     """A copy of `input` with one index of a dimension replaced by `src`."""
     require_tensor("select_scatter", input)
-    shape = input._data.shape
-    if not shape:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim, index = wrap_dim(dim, len(shape)), require_int(index, "select_scatter", "index")
-    if not -shape[dim] <= index < shape[dim]:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
-            f"{dim}"
-        )
-    parameters = {"dim": dim, "index": index % shape[dim]}
+    dim, index = selected(input._data.shape, dim, index, "select_scatter")
+    parameters = {"dim": dim, "index": index}
     return _replace(select_scatter_op, input, src, parameters, select_op)
 
 

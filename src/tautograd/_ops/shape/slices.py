@@ -124,16 +124,20 @@ def select_view(input: Tensor, dim: int, index: int) -> Tensor:
 def select(input: Any, dim: Any, index: Any) -> Tensor:
     """A view at one index of a dimension, without that dimension."""
     require_tensor("select", input)
-    shape = input._data.shape
+    return select_view(input, *selected(input._data.shape, dim, index, "select"))
+
+
+def selected(shape: tuple[int, ...], dim: Any, index: Any, name: str) -> tuple[int, int]:
+    """The dimension and the index of `select(dim, index)`, both counted from the front."""
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim, index = wrap_dim(dim, len(shape), "select"), require_int(index, "select", "index")
+    dim, index = wrap_dim(dim, len(shape), name), require_int(index, name, "index")
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
             f"{dim}"
         )
-    return select_view(input, dim, index % shape[dim])
+    return dim, index % shape[dim]
 
 
 def narrow_bounds(

@@ -111,8 +111,8 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return copied
 
 
-def _shown(data: Any, shape: tuple[Any, ...]) -> Any:
-    """NumPy's own reshape, where it means the same; else None, for the long way to find out why."""
+def _view_at_once(input: Tensor, data: Any, shape: tuple[Any, ...]) -> Tensor | None:
+    """A view by NumPy's own reshape, where it means the same; else None, for the long way to find out why."""
     if not data.size:
         return None
     if len(shape) == 1 and not isinstance(shape[0], int):
@@ -120,9 +120,11 @@ def _shown(data: Any, shape: tuple[Any, ...]) -> Any:
     try:
         if min(shape, default=0) < -1:
             return None
-        return data.reshape(shape)
+        shown = data.reshape(shape)
     except (TypeError, ValueError):
         return None
+    result: Tensor = view_op.apply((input,), {"size": shown.shape}, shown)
+    return result
 
 
 @public("reshape", function=False, out=False)
@@ -132,10 +134,9 @@ def reshape_method(self: Tensor, *shape: Any, **given: Any) -> Tensor:
     try:
         data = self._data
         if shape and not given and type(data) is np.ndarray and data.flags.c_contiguous:
-            shown = _shown(data, shape)
-            if shown is not None:
-                result: Tensor = view_op.apply((self,), {"size": shown.shape}, shown)
-                return result
+            view = _view_at_once(self, data, shape)
+            if view is not None:
+                return view
         return reshape_to(self, ints("reshape", "shape", shape, given))
     except Exception as error:
         explain(error, "reshape", (self, *shape), given, method=True)
@@ -250,10 +251,9 @@ def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
     try:
         data = self._data
         if size and not given and type(data) is np.ndarray and data.flags.c_contiguous:
-            shown = _shown(data, size)
-            if shown is not None:
-                short: Tensor = view_op.apply((self,), {"size": shown.shape}, shown)
-                return short
+            view = _view_at_once(self, data, size)
+            if view is not None:
+                return view
         return _any_view(self, size, given)
     except Exception as error:
         explain(error, "view", (self, *size), given, method=True)

@@ -276,8 +276,3 @@ def sparse_compressed_tensor(
     kind = kinds_of[layout]
     parts = (compressed_indices, plain_indices, values)
     return _compressed(kind, *parts, size, dtype, device, requires_grad)
-
-
-def held_at(indices: Any, values: Any, size: Any) -> Tensor:
-    """A tensor of coordinates around arrays, with nothing checked."""
-    return make(CooArray(indices, values, size))

@@ -18,6 +18,7 @@ from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.owners import Owner, owners
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
+from ..subject.places import version_of
 from .leaving import ABOUT_GRAPH, LEAVING, edge_of, name_of_call
 from .tape import MODULE_HOOK, Call, Slot, Tape, backward_of
 
@@ -186,13 +187,13 @@ class Recorder:
             engine=self.engine,
         )
         call.random_state = self.engine.get_rng_state() if inputs else None
-        call.value = [_version(t) for t in inputs]
+        call.value = [version_of(t) for t in inputs]
         return call
 
     def _end(self, call: Call, result: Any) -> None:
         if not call.inputs:
             return
-        versions = [_version(t) for t in call.inputs]
+        versions = [version_of(t) for t in call.inputs]
         call.changed = [
             i
             for i, (before, after) in enumerate(zip(call.value, versions, strict=True))
@@ -244,10 +245,3 @@ def _same(one: Any, other: Any) -> bool:
 
 def _autocast(engine: Any) -> Any:
     return engine.get_autocast_dtype("cpu") if engine.is_autocast_enabled("cpu") else None
-
-
-def _version(tensor: Any) -> Any:
-    try:
-        return tensor._version
-    except RuntimeError:  # an inference tensor has none
-        return None

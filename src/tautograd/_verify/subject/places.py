@@ -174,10 +174,10 @@ class TensorMemory:
         self.tensor, self.leaf = tensor, tensor.is_leaf
         self.saved, self.wanted = tensor.detach().clone(), tensor.requires_grad
         self.grad = tensor.grad if self.leaf else None
-        self.version = _version(tensor)
+        self.version = version_of(tensor)
 
     def moved(self) -> bool:
-        return self.version is None or _version(self.tensor) != self.version
+        return self.version is None or version_of(self.tensor) != self.version
 
     def restore(self) -> None:
         tensor, saved = self.tensor, self.saved
@@ -213,7 +213,8 @@ def is_unallocated(tensor: Any) -> bool:
     return type(tensor).__name__.startswith("Uninitialized")
 
 
-def _version(tensor: Any) -> Any:
+def version_of(tensor: Any) -> Any:
+    """How often a tensor has been written to, if it counts."""
     try:
         return tensor._version
     except RuntimeError:  # an inference tensor has none

@@ -60,6 +60,16 @@ def half_log_det(tril: Tensor) -> Tensor:
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
+def the_one_matrix(error: type[Exception], **matrices: Tensor | None) -> tuple[str, Tensor]:
+    """Which of a covariance, its inverse and its Cholesky factor is given, by its argument's name."""
+    given = [(name, value) for name, value in matrices.items() if value is not None]
+    if len(given) != 1:
+        raise error(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        )
+    return given[0]
+
+
 class MultivariateNormal(Symmetric, Distribution):
     """Vectors around `loc`, with a covariance, its inverse, or its Cholesky factor.
 
@@ -88,18 +98,12 @@ class MultivariateNormal(Symmetric, Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        matrices = {
-            "scale_tril": scale_tril,
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-        }
-        given = [(name, value) for name, value in matrices.items() if value is not None]
-        if len(given) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = given
+        name, matrix = the_one_matrix(
+            ValueError,
+            scale_tril=scale_tril,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+        )
         if matrix.dim() < 2:
             called = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(

@@ -14,7 +14,7 @@ from .. import constraints
 from .._continuous.chi2 import Chi2
 from ..exp_family import ExponentialFamily
 from ..utils import Number, lazy_property
-from .multivariate_normal import half_log_det, scale_tril_of
+from .multivariate_normal import half_log_det, scale_tril_of, the_one_matrix
 
 __all__ = ["Wishart"]
 
@@ -46,18 +46,12 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        matrices = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = [(name, value) for name, value in matrices.items() if value is not None]
-        if len(given) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, param),) = given
+        name, param = the_one_matrix(
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if param.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch dimensions"

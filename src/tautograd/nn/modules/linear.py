@@ -8,7 +8,10 @@ from typing import Any
 import tautograd as torch
 
 from ..._autograd.autocast_state import EVER_USED
-from ..._ops.nn.linear import bilinear, linear, plus_transposed, tall_linear, times_transposed
+from ..._autograd.modes import modes, set_lower
+from ..._ops.declare.autocasting import cast_tensor
+from ..._ops.declare.subclasses import looks_for_others
+from ..._ops.nn.linear import bilinear, linear, quick_linear
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import UninitializedParameter
@@ -27,6 +30,21 @@ class Identity(Module):
 
     def forward(self, input: Any) -> Any:
         return input
+
+
+def _cast_linear(input: Tensor, weight: Tensor, bias: Any) -> Tensor:
+    """The layer under `autocast`: what the function does there, in fewer steps."""
+    if modes.way[0] is None or (bias is not None and not isinstance(bias, Tensor)):
+        return linear(input, weight, bias)  # type: ignore[no-any-return]
+    lower = modes.lower
+    x, w = cast_tensor(input, lower), cast_tensor(weight, lower)
+    b = None if bias is None else cast_tensor(bias, lower)
+    set_lower(None)
+    try:
+        plain = quick_linear(x, w, b)
+        return linear(x, w, b) if plain is None else plain
+    finally:
+        set_lower(lower)
 
 
 class Linear(WeightAndBias):
@@ -55,13 +73,10 @@ class Linear(WeightAndBias):
             weight, bias = own["weight"], own["bias"]
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
-        if type(input) is Tensor and weight is not None and not EVER_USED:
-            if len(input._data.shape) > 2:
-                plain = tall_linear(input, weight, bias)
-            elif bias is None:
-                plain = times_transposed(input, weight)
-            else:
-                plain = plus_transposed(bias, input, weight)
+        if type(input) is Tensor and weight is not None and not looks_for_others:
+            if EVER_USED and modes.lower is not None:
+                return _cast_linear(input, weight, bias)
+            plain = quick_linear(input, weight, bias)
             if plain is not None:
                 return plain
         out: Tensor = linear(input, weight, bias)

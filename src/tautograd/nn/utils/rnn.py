@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import tautograd as torch
 
 from ..._ops.declare.python_surface import speak
+from ..._ops.declare.shapes import require_all_tensors
 from ..._ops.nn.recurrent.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
 from ..._tensor.tensor import Tensor
 
@@ -202,11 +203,7 @@ def pad_sequence(
 def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tensor:
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
-    for i, sequence in enumerate(sequences):
-        if not isinstance(sequence, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
-            )
+    require_all_tensors(sequences)
     if not isinstance(value, (int, float)):
         raise TypeError(
             f"pad_sequence(): argument 'padding_value' (position 3) must be float, not "

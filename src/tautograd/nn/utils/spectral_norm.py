@@ -113,8 +113,8 @@ class SpectralNorm:
         return hook
 
 
-class SpectralNormLoadStateDictPreHook:
-    """Reads state dicts of version 0, which had no v."""
+class _StateHook:
+    """What both hooks of state dicts know: whose they are."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -123,6 +123,10 @@ class SpectralNormLoadStateDictPreHook:
     def name(self) -> str:
         """The parameter's name."""
         return self.fn.name
+
+
+class SpectralNormLoadStateDictPreHook(_StateHook):
+    """Reads state dicts of version 0, which had no v."""
 
     def __call__(
         self,
@@ -154,16 +158,8 @@ class SpectralNormLoadStateDictPreHook:
             state_dict[key + "_v"] = self.fn._solve_v_and_rescale(matrix, u, sigma)
 
 
-class SpectralNormStateDictHook:
+class SpectralNormStateDictHook(_StateHook):
     """Writes the version into the metadata of a state dict."""
-
-    def __init__(self, fn: SpectralNorm) -> None:
-        self.fn = fn
-
-    @property
-    def name(self) -> str:
-        """The parameter's name."""
-        return self.fn.name
 
     def __call__(
         self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]

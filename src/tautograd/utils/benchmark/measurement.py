@@ -14,6 +14,7 @@ _MOST_FIGURES = 4
 _SHORTEST_DOUBT = 25e-9  # seconds: no clock is better
 _SOME_SPREAD, _GROSS_SPREAD = 0.1, 0.25  # of the median, between its quartiles
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+_UNIT_OF: dict[float, str] = {-1: "ms", -2: "us", -3: "ns"}  # by thousands, of a time in seconds
 _ENGLISH = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}
 
 
@@ -23,7 +24,7 @@ def select_unit(t: float) -> tuple[str, float]:
     if math.isnan(t):
         raise ValueError("cannot convert float NaN to integer (argument 't')")
     exponent = math.log10(t) // 3 if t > 0 else -3
-    unit = {-1: "ms", -2: "us", -3: "ns"}.get(exponent, "s")
+    unit = _UNIT_OF.get(exponent, "s")
     return unit, _UNITS[unit]
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..._arrays.devices import cuda_backend
+from ..._arrays.dtypes import int64
+from ..._tensor.filled import empty
 from ..._tensor.tensor import Tensor
 from ._workers import Again, Ended, Failure, StreamFetcher, fetch, run_worker
 
@@ -39,8 +41,19 @@ def pinned(data: Any) -> Any:
     return data
 
 
+class DatasetKind:
+    """What a loader reads: samples by index, or a stream of them."""
+
+    Map, Iterable = 0, 1
+
+
+def _drawn_seed(generator: Any) -> int:
+    drawn: Any = empty((), dtype=int64).random_(generator=generator)
+    return int(drawn.item())
+
+
 class Pass:
-    """An iterator over batches.
+    """An iterator over batches, of any loader that has the attributes of `DataLoader` by PyTorch's names.
 
     It does not hold its loader: a loader that keeps its workers holds it, and dies when it is let go.
     """
@@ -48,11 +61,11 @@ class Pass:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset = loader.dataset
         self._sampler = loader._index_sampler
-        self._batched = loader.batch_sampler is not None
+        self._batched = loader._auto_collation
         self._collate = loader.collate_fn
         self._drop_last = loader.drop_last
         self._count = loader.num_workers
-        self._length_said = loader._length_said
+        self._length_said = loader._IterableDataset_len_called
         self._given = 0
         if loader.pin_memory and loader.pin_memory_device:
             warnings.warn(
@@ -69,7 +82,7 @@ class Pass:
             )
         self._indices: Iterator[Any] = iter(self._sampler)
         # Drawn also where no worker needs it: random numbers stay in step with those of workers.
-        self._base_seed = loader._drawn_seed()
+        self._base_seed = _drawn_seed(loader.generator)
 
     def __iter__(self) -> Pass:
         return self
@@ -114,7 +127,7 @@ class PassHere(Pass):
         if loader.timeout:
             raise AssertionError("a loader without workers requires timeout == 0")
         self._stream: StreamFetcher | None = None
-        if loader._is_stream:
+        if loader._dataset_kind == DatasetKind.Iterable:
             how = (self._batched, self._collate, self._drop_last)
             self._stream = StreamFetcher(self._dataset, *how)
 

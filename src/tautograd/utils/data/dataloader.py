@@ -9,11 +9,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-import tautograd as torch
-
 from ..._user_code.sites import warning_level
 from ._collate import default_collate, default_convert
-from ._passes import Pass, PassHere, PassOfWorkers
+from ._passes import DatasetKind, Pass, PassHere, PassOfWorkers
 from ._workers import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -21,6 +19,10 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+# Loaders that are not this one's subclass make their passes by these names of PyTorch's.
+_DatasetKind, _BaseDataLoaderIter = DatasetKind, Pass
+_SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter = PassHere, PassOfWorkers
 
 
 class _Forever(Sampler[None]):
@@ -64,8 +66,9 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = _context(multiprocessing_context, num_workers)
         self.in_order = in_order
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream:
+        stream = isinstance(dataset, IterableDataset)
+        self._dataset_kind = DatasetKind.Iterable if stream else DatasetKind.Map
+        if stream:
             _check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -82,7 +85,7 @@ class DataLoader(Generic[T_co]):
                 "drop_last"
             )
         if sampler is None:
-            if self._is_stream:
+            if stream:
                 sampler = _Forever()
             elif shuffle:
                 sampler = RandomSampler(dataset, generator=generator)
@@ -100,7 +103,8 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._iterator: PassOfWorkers | None = None
-        self._length_said: int | None = None  # of a stream, when the length was asked for
+        # Of a stream, when the length was asked for.
+        self._IterableDataset_len_called: int | None = None
         self._complete = True
         self.check_worker_number_rationality()
 
@@ -120,24 +124,24 @@ class DataLoader(Generic[T_co]):
         if self._iterator is None:
             self._iterator = PassOfWorkers(self)
         else:
-            self._iterator.begin_again(self._length_said)
+            self._iterator.begin_again(self._IterableDataset_len_called)
         return self._iterator
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
 
     @property
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __len__(self) -> int:
-        if not self._is_stream:
+        if self._dataset_kind != DatasetKind.Iterable:
             return len(self._index_sampler)
-        length = self._length_said = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
-
-    def _drawn_seed(self) -> int:
-        drawn: Any = torch.empty((), dtype=torch.int64).random_(generator=self.generator)
-        return int(drawn.item())
 
     def check_worker_number_rationality(self) -> None:
         """Warn of more worker processes than this one may use processors."""

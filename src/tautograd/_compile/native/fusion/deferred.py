@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ...program.ir import Instruction, Kind, Map, Reduce, View, overlap, rewritten
 from .liveness import covers
@@ -174,7 +173,7 @@ class Waiting:
         names: dict[int, int] = {}
 
         def renamed(view: View) -> View:
-            return replace(view, buffer=names.get(view.buffer, view.buffer))
+            return view.moved(names.get(view.buffer, view.buffer), view.offset)
 
         copies = []
         for number in chain:
@@ -183,7 +182,7 @@ class Waiting:
             inputs = tuple(renamed(x) if isinstance(x, View) else x for x in made.inputs)
             names[made.output.buffer] = normal.another(made.output.buffer)
             copies.append(
-                normal.append(replace(made, inputs=inputs, output=renamed(made.output)), number)
+                normal.append(Map(made.function, inputs, renamed(made.output), made.loop), number)
             )
         if names:
             normal.instructions[reader] = rewritten(normal.instructions[reader], renamed)

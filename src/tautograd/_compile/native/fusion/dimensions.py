@@ -59,4 +59,4 @@ def cut_step(step: Step, parts: Factors) -> Step:
         return step
     dims = tuple(n for sizes in parts for n in sizes)
     reduced = step.reduced and cut(step.reduced, parts)
-    return rewritten(step, lambda access: cut_access(access, parts), dims=dims, reduced=reduced)
+    return rewritten(step, lambda access: cut_access(access, parts), dims, reduced, step.full)

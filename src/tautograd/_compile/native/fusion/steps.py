@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...program.ir import Gather, GatherAlong, Instruction, Map, Number, Product, Reduce, View
@@ -190,11 +190,20 @@ def _indirect(
     return Step(number, GATHER, (read,), loop, _walk(out, axes), dims, index=where, whole=(source,))
 
 
-def rewritten(step: Step, change: Callable[[Access], Access], **others: Any) -> Step:
-    """A step with its accesses changed."""
-    inputs = tuple(x if isinstance(x, Number) else change(x) for x in step.inputs)
+def rewritten(
+    step: Step,
+    change: Callable[[Access], Access],
+    dims: tuple[int, ...],
+    reduced: tuple[bool, ...] | None,
+    full: bool,
+) -> Step:
+    """A step with its accesses changed, over other dimensions."""
+    inputs = tuple([x if type(x) is Number else change(x) for x in step.inputs])  # type: ignore[arg-type]
     index = step.index and step.index._replace(access=change(step.index.access))
-    return replace(step, inputs=inputs, index=index, output=change(step.output), **others)
+    return Step(
+        step.number, step.function, inputs, step.loop, change(step.output), dims, reduced, index,
+        step.adds, step.whole, full, step.time, step.stored,
+    )  # fmt: skip
 
 
 def spread(step: Step, reduced: tuple[bool, ...], dims: tuple[int, ...]) -> Step:
@@ -204,7 +213,7 @@ def spread(step: Step, reduced: tuple[bool, ...], dims: tuple[int, ...]) -> Step
         strides = iter(access.strides)
         return access._replace(strides=tuple(0 if r else next(strides) for r in reduced))
 
-    return rewritten(step, wider, dims=dims, full=False)
+    return rewritten(step, wider, dims, step.reduced, False)
 
 
 def merged(step: Step) -> Step:
@@ -230,4 +239,4 @@ def merged(step: Step) -> Step:
     def change(access: Access) -> Access:
         return access._replace(strides=tuple(access.strides[e] for e in ends))
 
-    return rewritten(step, change, dims=dims, reduced=reduced)
+    return rewritten(step, change, dims, reduced, step.full)

@@ -14,8 +14,9 @@ from ..fusion.grouping import nests_of
 from ..fusion.nests import Nest
 from ..fusion.normalise import SMALL_PRODUCT, Normal
 from ..loops import STATUS, Kernel, shape_of
-from ..products import ProductKernel, blas
+from ..products import ProductKernel, blas, shape_of_product
 from ..scatters import ScatterKernel
+from . import jit
 from .numbers import generalised
 from .player import CHECKS, OWN, QUIETS_BLAS, RELEASES, SHARED, START
 
@@ -109,6 +110,23 @@ class Call(NamedTuple):
     numbers: Sequence[int] = ()
 
 
+class Written(NamedTuple):
+    """A function as it was written: what it needs declared, and in which order it is given its nest's memory."""
+
+    name: str
+    text: str
+    declared: dict[str, str]
+    order: list[Any]
+    checks: bool
+    units: int
+    numbers: Sequence[int]
+
+
+KEPT = 2048  # functions
+# By all that a function depends on. Of a program at another size much is the same, as an optimizer's step is.
+_written: dict[Any, Written] = {}
+
+
 class _Writer:
     """Functions as they are written: nests that differ only in where their memory lies, and in sizes, share one."""
 
@@ -118,40 +136,51 @@ class _Writer:
         self.vector_bytes = vector_bytes
         self.declared: dict[str, str] = {}
         self.functions: dict[str, str] = {}
-        self._known: dict[Any, tuple[list[int], Call]] = {}
+        self._host = vector_bytes, threads, jit.host()
 
     def call(self, nest: Nest) -> Call:
         """A function for a nest, and how to call it."""
+        shape, places = self._shape(nest)
+        key = None if shape is None else (self._host, shape)
+        found = _written.get(key)
+        if found is None:
+            declared: dict[str, str] = {}
+            kernel = self._kernel(nest, declared)
+            text, numbers = generalised(kernel.text("NAME"), len(kernel.arguments))
+            name = "k" + hashlib.sha256(text.encode()).hexdigest()[:40]
+            text = text.replace("define internal void @NAME(", f"define void @{name}(", 1)
+            arguments = list(kernel.arguments)
+            order = arguments if key is None else [places.index(a) for a in arguments]
+            checks = STATUS in kernel.arguments
+            found = Written(name, text, declared, order, checks, kernel.units, numbers)
+            if key is not None:
+                if len(_written) >= KEPT:
+                    _written.clear()
+                _written[key] = found
+        self.declared.update(found.declared)
+        self.functions.setdefault(found.name, found.text)
+        memory = found.order if key is None else [places[i] for i in found.order]
+        return Call(found.name, memory, found.checks, found.units, found.numbers)
+
+    def _shape(self, nest: Nest) -> tuple[Any, list[Any]]:
+        """What the function of a nest depends on, with memory by number (None: it is not kept), and that memory."""
         if nest.steps:
             for step in nest.steps:
                 step.number = self.normal.origin[step.number]
-            shape, places = shape_of(nest)
-            if shape in self._known:
-                order, call = self._known[shape]
-                return call._replace(arguments=[places[i] for i in order])
-        kernel = self._kernel(nest)
-        text, numbers = generalised(kernel.text("NAME"), len(kernel.arguments))
-        name = "k" + hashlib.sha256(text.encode()).hexdigest()[:40]
-        if name not in self.functions:
-            self.functions[name] = text.replace(
-                "define internal void @NAME(", f"define void @{name}(", 1
-            )
-        arguments = list(kernel.arguments)
-        call = Call(name, arguments, STATUS in kernel.arguments, kernel.units, numbers)
-        if nest.steps:
-            self._known[shape] = [places.index(a) for a in arguments], call
-        return call
+            return shape_of(nest)
+        instruction = self.normal.instructions[nest.instructions[0]]
+        return shape_of_product(instruction) if isinstance(instruction, Product) else (None, [])
 
-    def _kernel(self, nest: Nest) -> Any:
+    def _kernel(self, nest: Nest, declared: dict[str, str]) -> Any:
         if nest.steps:
-            return Kernel(nest, self.vector_bytes, self.declared)
+            return Kernel(nest, self.vector_bytes, declared)
         number = nest.instructions[0]
         instruction = self.normal.instructions[number]
         if isinstance(instruction, Product):
-            return ProductKernel(instruction, self.declared, self.threads)
+            return ProductKernel(instruction, declared, self.threads)
         assert isinstance(instruction, (ScatterAdd, PutAlong))
         origin = self.normal.origin[number]
-        return ScatterKernel(origin, instruction, self.vector_bytes, self.declared)
+        return ScatterKernel(origin, instruction, self.vector_bytes, declared)
 
 
 def _temporary_places(normal: Normal, calls: list[Call]) -> tuple[dict[int, int], int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..ir import Call, Instruction, Kind, Map, Program, View, overlap, rewritten
@@ -99,7 +98,7 @@ def _elementwise(instruction: Instruction, source: View, target: View, reading: 
 
 
 def _moved(view: View, source: View, target: View) -> View:
-    return replace(view, buffer=target.buffer, offset=view.offset - source.offset + target.offset)
+    return view.moved(target.buffer, view.offset - source.offset + target.offset)
 
 
 def renamed(instruction: Any, source: View, target: View) -> Any:

@@ -62,11 +62,19 @@ for _ in range(4):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.walks = 0
+        self.fitted: dict[
+            Any, Any
+        ] = {}  # since the last backward: node of a prediction -> of its loss
+        self.residuals: list[tuple[Any, Any, Loss]] = []  # nodes of targets, of the values in them
 
     def on_loss(self, event: Loss) -> None:
         """`reward + gamma * value(following)`: data, and what the network makes."""
         target = event.target
-        if event.function not in _REGRESSIONS or not getattr(target, "requires_grad", False):
+        if event.function not in _REGRESSIONS:
+            return
+        if self.walks < 3 and event.input.requires_grad:
+            self._keep(event)
+        if not getattr(target, "requires_grad", False):
             return
         if not event.input.requires_grad or not _is_data_and_value(target.grad_fn):
             return
@@ -75,8 +83,31 @@ for _ in range(4):
         if mine and mine == others:
             self.report(_MEETS, event.site)
 
+    def _keep(self, event: Loss) -> None:
+        """`x - value` as the target of another prediction, where `value` is fitted to data as well."""
+        if not getattr(event.target, "requires_grad", False):
+            self.fitted = {**dict(list(self.fitted.items())[-31:]), event.input.grad_fn: event}
+            return
+        node = _through_shapes(event.target.grad_fn)
+        if node is None or node_name(node) != "Sub" or len(node.next_functions) < 2:
+            return
+        data, value = (n for n, _ in node.next_functions[:2])
+        if data is None and value is not None:
+            self.residuals = [*self.residuals[-7:], (node, value, event)]
+
+    def _say_residuals(self) -> None:
+        for _, value, event in self.residuals:
+            if value in self.fitted:
+                self.report(
+                    "The target is what another prediction leaves over of the data, and is not detached: that "
+                    "prediction is fitted to the data, and moved by this term as well, towards whatever repairs it.",
+                    event.site, fix="residual = (x - prediction).detach()",
+                )  # fmt: skip
+        self.residuals, self.fitted = [], {}
+
     def before_backward(self, event: Backward) -> None:
         """`log_prob * (returns - value)`."""
+        self._say_residuals()
         if self.walks >= 3 or not self.doctor.pulse.is_thorough:
             return
         self.walks += 1

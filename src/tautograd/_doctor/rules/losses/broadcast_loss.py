@@ -74,7 +74,17 @@ for _ in range(5):
     def on_loss(self, event: Loss) -> None:
         if event.function in ("cross_entropy", "nll_loss"):
             return
-        self._say(event.site, tuple(event.input.shape), tuple(event.target.shape))
+        given, wanted = tuple(event.input.shape), tuple(event.target.shape)
+        self._say(event.site, given, wanted)
+        if _is_one_for_many(given, wanted) and event.input.requires_grad:
+            self.report(
+                f"The prediction is {given} and the target {wanted}: each sample's one prediction is compared "
+                f"with {wanted[-1]} values, and learns their mean.",
+                event.site, figures={"input": list(given), "target": list(wanted)},
+                sure="Certain that it is repeated; that it should not be is likely.",
+                refute="The target holds several observations of the same value.",
+                fix="# find where the target got its last axis: a sum over it is missing, or an output",
+            )  # fmt: skip
         pair = self._pair(event.target)
         if pair is not None and event.input.requires_grad:
             self._say(*pair)
@@ -158,6 +168,16 @@ for _ in range(5):
             "prediction against every target.",
             site, figures={"input": list(given), "target": list(wanted), "compared": list(result)},
         )  # fmt: skip
+
+
+def _is_one_for_many(given: Shape, wanted: Shape) -> bool:
+    """(N, 1) against (N, k): the prediction alone is repeated."""
+    return (
+        len(given) == len(wanted) > 1
+        and given[:-1] == wanted[:-1]
+        and given[0] > 1
+        and given[-1] == 1 < wanted[-1]
+    )
 
 
 def _pairs_on_purpose(text: str) -> bool:

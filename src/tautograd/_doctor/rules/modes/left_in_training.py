@@ -65,6 +65,7 @@ for _ in range(8):
         self.step = -1
         self.trained: set[int] = set()
         self.asked: set[int] = set()  # norms that were put into eval mode, each by itself
+        self.resting: dict[int, tuple[Any, int, Site | None]] = {}  # in eval mode: counted so far
 
     def on_mode(self, event: Mode) -> None:
         if not event.training and getattr(event.module, "num_batches_tracked", None) is not None:
@@ -77,23 +78,56 @@ for _ in range(8):
         own = list(module.parameters())
         if any(p.requires_grad for p in own):
             self.trained.add(id(module))
+        if own and not module.training and id(module) not in self.trained:
+            self._rests(module)
         if not own or not module.training or id(module) in self.trained:
             return
+        if id(module) in self.resting:
+            self._has_woken([id(module)])
         known, count, site = self.moved.get(id(module), (None, 0, None))
         if known is None or known() is not module:
             count, site = 0, user_site()
         self.moved[id(module)] = weakref.ref(module), count + 1, site
 
+    def _rests(self, module: Any) -> None:
+        known = self.resting.get(id(module))
+        if known is None or known[0]() is not module:
+            counted = int(module.num_batches_tracked)
+            self.resting[id(module)] = weakref.ref(module), counted, user_site()
+
+    def at_end(self) -> None:
+        if not self.doctor.is_cut_short:
+            self._has_woken(list(self.resting))
+
+    def _has_woken(self, norms: list[int]) -> None:
+        """Frozen and in eval mode for some steps, and woken by a `train()` since: its own count tells."""
+        found = [
+            (m, site)
+            for reference, counted, site in map(self.resting.__getitem__, norms)
+            if (m := reference()) is not None and self._is_frozen(m)
+            and int(m.num_batches_tracked) - counted >= self.many
+        ]  # fmt: skip
+        if found:
+            self.report(
+                f"{len(found)} batch norms of a frozen part were in eval mode in the first steps, and have "
+                "been put into training mode since: their running statistics have moved.",
+                found[0][1], modules=sorted({type(m).__name__ for m, _ in found}),
+                fix="backbone.eval()  # after every model.train(), also after an evaluation",
+            )  # fmt: skip
+
+    def _is_frozen(self, norm: Any) -> bool:
+        own, held = list(norm.parameters()), self.doctor.held()
+        is_still = not any(p.requires_grad or id(p) in held for p in own)
+        return is_still and id(norm) not in self.trained
+
     def after_step(self, event: Step) -> None:
         if self.doctor.steps != self.many + 1:
             return
-        held = self.doctor.held()
         found = [
             (m, site)
             for reference, count, site in self.moved.values()
-            if (m := reference()) is not None and count >= self.many
-            and id(m) not in self.trained and not any(id(p) in held for p in m.parameters())
-        ]  # fmt: skip
+            if (m := reference()) is not None and count >= self.many and self._is_frozen(m)
+        ]
         whole = [
             (m, site)
             for m, site in found

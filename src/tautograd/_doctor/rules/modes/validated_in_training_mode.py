@@ -90,9 +90,10 @@ for epoch in range(3):
 
     def on_module(self, event: ModuleCall) -> None:
         module = event.module
-        if not module.training or not event.args or not self.held:
+        if not module.training or not event.args:
             return
-        if not any(id(p) in self.held for p in module.parameters()):
+        held: Any = self.held or self.doctor.held()  # of optimizers that are to step
+        if not any(id(p) in held for p in module.parameters()):
             return
         batch = _fingerprint(event.engine, event.args[0])
         if batch is None:

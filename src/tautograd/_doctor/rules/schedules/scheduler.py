@@ -27,6 +27,7 @@ class _Made:
     steps: int = 0
     early: Site | None = None  # where it stepped before its optimizer ever did
     kind: str = ""
+    course: Any = None  # what `courses` knows of it
 
 
 class Scheduler(Rule):
@@ -100,6 +101,7 @@ for _ in range(5):
             )  # fmt: skip
             # One that was there before anyone looked may have a history.
             known.steps = 0 if event.made else 1
+        known.course = known.course or self.doctor.courses.of(event.scheduler)
         if event.made:
             return
         known.steps += 1
@@ -198,13 +200,40 @@ for _ in range(5):
     def _judge(self, made: _Made) -> None:
         """A scheduler that is gone, or will be: whether it was of any use."""
         steps = self.stepped.get(made.optimizer, 0) - made.before
-        if made.steps or made.site is None or steps < ENOUGH or not is_never_stepped(made.site):
+        if made.steps or made.site is None or steps < ENOUGH:
+            return
+        if not is_never_stepped(made.site):
+            self._judge_turn(made, steps)
             return
         self.report(
             f"This scheduler is made and never stepped, in {steps} or more steps of its optimizer: the "
             "learning rate stays at its first value.",
             made.site, figures={"optimizer steps": steps, "scheduler steps": 0},
         )  # fmt: skip
+
+    def _judge_turn(self, made: _Made, steps: int) -> None:
+        """Another one of the same optimizer is stepped in its place, though it has long done its part."""
+        if made.site is None or self.doctor.is_cut_short:
+            return
+        for other in self.made.values():
+            course = other.course if other.optimizer == made.optimizer and other.steps else None
+            if course is None:
+                continue
+            rates = [rate for _, rate in course.rates]
+            done = len(rates) - next((i for i, r in enumerate(rates) if r == rates[-1]), len(rates))
+            if done >= max(ENOUGH, 3 * len(rates) // 4) and is_in_turn_with(
+                made.site, course.stepped_at
+            ):
+                self.report(
+                    f"This {made.kind} waits for its turn and never gets it: another scheduler of the same "
+                    f"optimizer is stepped in its place, and has not changed the rate in its last {done} steps.",
+                    made.site, fix_site=course.stepped_at,
+                    figures={"optimizer steps": steps, "scheduler steps": 0},
+                    sure="Certain that it never stepped in this run, which was not cut short.",
+                    refute="It begins only after more steps than this run has.",
+                    fix="# mend the condition that decides whose turn it is",
+                )  # fmt: skip
+                return
 
 
 def is_never_stepped(site: Site) -> bool:
@@ -213,7 +242,7 @@ def is_never_stepped(site: Site) -> bool:
     if tree is None:
         return False
     scope: ast.AST = tree
-    name = ""
+    name, key = "", None
     for node in ast.walk(tree):
         first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
         if not first <= site.line <= last:
@@ -222,15 +251,29 @@ def is_never_stepped(site: Site) -> bool:
             scope = node  # the walk goes from the outside in
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
+            key = _key_of(node.value, site.line)
             if isinstance(target, ast.Attribute):
                 name, scope = target.attr, tree
             elif isinstance(target, ast.Name):
                 name = target.id
-    return bool(name) and _only_read(scope, name)
+    return bool(name) and _only_read(scope, name, key)
 
 
-def _only_read(scope: ast.AST, name: str) -> bool:
-    """Whether all that is done to a name is to set it and to read attributes other than `step`."""
+def _key_of(value: ast.expr, line: int) -> Any:
+    """Under which key of a dictionary display a line stands; None if it is no part of one."""
+    for key, part in (
+        zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ()
+    ):
+        if part.lineno <= line <= (part.end_lineno or part.lineno) and isinstance(
+            key, ast.Constant
+        ):
+            return key.value
+    return None
+
+
+def _only_read(scope: ast.AST, name: str, key: Any = None) -> bool:
+    """Whether all that is done to a name, or to what it holds under a key, is to set it and to read
+    attributes other than `step`."""
     parents = {id(child): node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(scope):
         mine = (isinstance(node, ast.Name) and node.id == name) or (
@@ -239,6 +282,47 @@ def _only_read(scope: ast.AST, name: str) -> bool:
         if not mine or not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
         parent = parents.get(id(node))
+        if key is not None:
+            if not isinstance(parent, ast.Subscript) or not isinstance(parent.slice, ast.Constant):
+                return False  # all of the dictionary goes somewhere
+            if parent.slice.value != key:
+                continue
+            parent = parents.get(id(parent))
         if not isinstance(parent, ast.Attribute) or parent.attr == "step":
             return False
     return True
+
+
+def is_in_turn_with(waiting: Site, stepping: Site | None) -> bool:
+    """Whether what is made in a line is stepped only in the other branch of the `if` of a step."""
+    name = _name_made(waiting)
+    tree = (
+        tree_of(stepping.file) if stepping is not None and stepping.file == waiting.file else None
+    )
+    for node in ast.walk(tree) if tree is not None and name else ():
+        if not isinstance(node, ast.If):
+            continue
+        for mine, other in ((node.body, node.orelse), (node.orelse, node.body)):
+            steps = {ast.unparse(call.func) for call in _calls(other)}
+            if (
+                any(call.lineno == stepping.line for call in _calls(mine))
+                and f"{name}.step" in steps
+            ):
+                return True
+    return False
+
+
+def _calls(statements: list[ast.stmt]) -> list[ast.Call]:
+    return [n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)]
+
+
+def _name_made(site: Site) -> str:
+    """What a line gives a value to: `x`, `self.x`."""
+    tree = tree_of(site.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and node.lineno <= site.line <= (
+            node.end_lineno or node.lineno
+        ):
+            if isinstance(node.targets[0], ast.Name | ast.Attribute):
+                return ast.unparse(node.targets[0])
+    return ""

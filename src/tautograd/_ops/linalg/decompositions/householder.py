@@ -106,6 +106,24 @@ householder_op: Op = Op(
 )
 
 
+def _require_one_less(name: str, tau: tuple[int, ...], reflections: tuple[int, ...]) -> None:
+    if len(reflections) - len(tau) != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {len(tau)} and input.ndim is equal to {len(reflections)}"
+        )
+
+
+def _require_batch(
+    name: str, argument: str, batch: tuple[int, ...], reflections: tuple[int, ...]
+) -> None:
+    if batch != reflections[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of {argument} to be equal to input.shape[:-2], but "
+            f"got {list(batch)}"
+        )
+
+
 @public(method=False, namespace=LINALG)
 def householder_product(input: Any, tau: Any) -> Tensor:
     """The first columns of the product of the reflections that the columns of `input` hold."""
@@ -123,16 +141,8 @@ def householder_product(input: Any, tau: Any) -> Tensor:
         raise RuntimeError(
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
-    if len(a) - len(b) != 1:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
-            f"to {len(b)} and input.ndim is equal to {len(a)}"
-        )
-    if a[:-2] != b[:-1]:
-        raise RuntimeError(
-            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
-            f"{list(b[:-1])}"
-        )
+    _require_one_less(name, b, a)
+    _require_batch(name, "tau", b[:-1], a)
     if input._data.dtype != tau._data.dtype:
         raise RuntimeError(
             f"{name}: tau dtype {SPELLED[spoken(tau)]} does not match input dtype "
@@ -185,26 +195,14 @@ def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
         raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
     if t[-1] > a[-1]:
         raise RuntimeError(f"{name}: tau.shape[-1] must be less than or equal to input.shape[-1]")
-    if len(a) - len(t) != 1:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
-            f"to {len(t)} and input.ndim is equal to {len(a)}"
-        )
+    _require_one_less(name, t, a)
     if len(a) != len(c):
         raise RuntimeError(
             f"{name}: Expected other to have the same number of dimensions as input, but got "
             f"other.ndim equal to {len(c)} and input.ndim is equal to {len(a)}"
         )
-    if t[:-1] != a[:-2]:
-        raise RuntimeError(
-            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
-            f"{list(t[:-1])}"
-        )
-    if c[:-2] != a[:-2]:
-        raise RuntimeError(
-            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
-            f"{list(c[:-2])}"
-        )
+    _require_batch(name, "tau", t[:-1], a)
+    _require_batch(name, "other", c[:-2], a)
     if tau.dtype != input.dtype or other.dtype != input.dtype:
         which = "tau" if tau.dtype != input.dtype else "other"
         found = (tau if which == "tau" else other).dtype

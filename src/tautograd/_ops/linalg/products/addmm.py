@@ -49,6 +49,11 @@ def cousin(factor: Any) -> Any:
     return factor.conjugate() if isinstance(factor, complex) else factor
 
 
+def _back(x: Any, factor: Any) -> Any:
+    """What flows back through a product with a Python number."""
+    return x if factor == 1 else x * cousin(factor)
+
+
 def _sum_with_product(
     input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, columns: bool
 ) -> Any:
@@ -90,11 +95,9 @@ addmm_op = Op(
     _sum_with_product,
     ("input", "mat1", "mat2"),
     vjp={
-        "input": lambda g, beta: times(g, cousin(beta)),
-        "mat1": lambda g, mat2, alpha: times(matmul(g, adjoint(mat2)), cousin(alpha)),
-        "mat2": lambda g, mat1, alpha, columns: times(
-            mat2_gradient(g, mat1, columns), cousin(alpha)
-        ),
+        "input": lambda g, beta: _back(g, beta),
+        "mat1": lambda g, mat2, alpha: _back(matmul(g, adjoint(mat2)), alpha),
+        "mat2": lambda g, mat1, alpha, columns: _back(mat2_gradient(g, mat1, columns), alpha),
     },
     jvp={
         "input": lambda t, beta: times(t, beta),
@@ -114,7 +117,7 @@ addmv_op = Op(
     lambda input, mat, vec, beta=1, alpha=1: _plus(input, np.matmul(mat, vec), beta, alpha),
     ("input", "mat", "vec"),
     vjp={
-        "input": lambda g, beta: times(g, cousin(beta)),
+        "input": lambda g, beta: _back(g, beta),
         "mat": lambda g, vec, alpha: times(np.expand_dims(g, -1) * conj(vec), cousin(alpha)),
         "vec": lambda g, mat, alpha: times(np.matmul(adjoint(mat), g), cousin(alpha)),
     },
@@ -137,7 +140,7 @@ addbmm_op = Op(
     ),
     ("input", "batch1", "batch2"),
     vjp={
-        "input": lambda g, beta: times(g, cousin(beta)),
+        "input": lambda g, beta: _back(g, beta),
         "batch1": lambda g, batch2, alpha: times(np.matmul(g, adjoint(batch2)), cousin(alpha)),
         "batch2": lambda g, batch1, alpha: times(np.matmul(adjoint(batch1), g), cousin(alpha)),
     },
@@ -160,7 +163,7 @@ baddbmm_op = Op(
     ),
     ("input", "batch1", "batch2"),
     vjp={
-        "input": lambda g, beta: times(g, cousin(beta)),
+        "input": lambda g, beta: _back(g, beta),
         "batch1": lambda g, batch2, alpha: times(np.matmul(g, adjoint(batch2)), cousin(alpha)),
         "batch2": lambda g, batch1, alpha: times(np.matmul(adjoint(batch1), g), cousin(alpha)),
     },
@@ -192,7 +195,7 @@ addr_op = Op(
     ("input", "vec1", "vec2"),
     layout=lambda out, of: as_iterated(out, (of[0], np.expand_dims(of[1], -1), of[2])),
     vjp={
-        "input": lambda g, beta: times(g, cousin(beta)),
+        "input": lambda g, beta: _back(g, beta),
         "vec1": lambda g, vec2, alpha: times(np.matmul(g, conj(vec2)), cousin(alpha)),
         "vec2": lambda g, vec1, alpha: times(np.matmul(turn(g), conj(vec1)), cousin(alpha)),
     },

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...._autograd.apply import apply
 from ...._autograd.autocast_state import EVER_USED
-from ...._autograd.lifted import COUNTERPARTS
+from ...._autograd.lifted import COUNTERPARTS, DIRECT
 from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import check_broadcast
@@ -21,8 +21,11 @@ from ...shape.permutations import t, transpose
 from ...shape.squeeze import squeeze, squeeze_dim_op, unsqueeze
 from ...shape.views import reshape_to, unsafe_view_op
 from ..matrices import turn
-from .blas import bmm, dot, mm, mv, plain_product
+from .blas import COLUMNS, FLOATS, ROWS, bmm, dot, mm, mm_op, mv, plain_product
 from .product_checks import require
+
+_ndarray = np.ndarray
+_FLOAT32 = np.dtype(np.float32)
 
 # PyTorch takes the extra dimension of a fresh result away in place.
 _squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")
@@ -141,8 +144,30 @@ def _reflected(self: Any, other: Any) -> Any:
     return unanswered(_reflected, self, other)
 
 
+_mm_in_rule = mm_op.function("apply_in_rule")
+
+
+def _in_rule(a: Tensor, b: Any) -> Tensor | None:
+    """A product of two tensors that are matrices of floats; None of anything else."""
+    if not isinstance(b, Tensor):
+        return None
+    x, y = a._data, b._data
+    if type(x) is not _ndarray or type(y) is not _ndarray:
+        return None
+    dtype = x.dtype
+    if y.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in FLOATS):
+        return None
+    shape, other = x.shape, y.shape
+    if len(shape) != 2 or len(other) != 2 or shape[1] != other[0]:
+        return plain_product(a, b)
+    steps = y.strides
+    found: Tensor = _mm_in_rule((a, b), COLUMNS if steps[0] < steps[1] else ROWS)
+    return found
+
+
 _tensor: Any = Tensor
 _tensor.__matmul__, _tensor.__rmatmul__ = _matmul_operator, _reflected
 COUNTERPARTS[np.matmul] = matmul
 COUNTERPARTS[np.dot] = matmul
+DIRECT[np.matmul] = _in_rule
 LINALG["matmul"] = matmul

@@ -20,17 +20,6 @@ from ...declare.dims import require_int
 Ints = tuple[int, ...]
 
 
-def per_dimension(value: Any, count: int) -> Ints | None:
-    """An argument as one number for each dimension; None where it has another number of them."""
-    if type(value) is int:
-        return (value,) * count
-    if isinstance(value, (tuple, list)):
-        if len(value) == 1:
-            return (int_of(value[0]),) * count
-        return tuple([int_of(v) for v in value]) if len(value) == count else None
-    return (int_of(value),) * count
-
-
 def int_of(value: Any) -> int:
     return value if type(value) is int else require_int(value, None, "size")
 

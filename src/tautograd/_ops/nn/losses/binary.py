@@ -18,6 +18,7 @@ from ...declare.samples import Sample, T
 from ...declare.undefined_dtypes import no_kernel, refuse_gradients
 from ...elementwise.activations import logsigmoid, sigmoid_op
 from ...indexing.index_arguments import spoken
+from ...shape.copy_fill import check_expandable
 from .reduction import (
     fold,
     loss,
@@ -275,7 +276,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     require_pair("soft_margin_loss", input, target)
     refuse_gradients("soft_margin_loss", target=target)
     x, y = input._data, target._data
-    check_broadcast(x.shape, y.shape)
+    check_expandable(y.shape, x.shape)  # the target to the input, never the other way
     if x.dtype.kind in "biu":
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {spoken(input)}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
-from .recurrence import Steps, flat, layer_samples, tangent_of_product, turned
+from .recurrence import Steps, flat, gradients_of_inputs, layer_samples, tangent_of_product, turned
 
 
 def _active(x: Any, rectified: bool) -> Any:
@@ -79,16 +79,8 @@ def _rnn_layer_vjp(
         gradients.append(before)
         dh = steps.handed_back(step, np.matmul(before, weight), g[1], ends)
     before = steps.in_time(gradients[::-1])
-    columns = np.swapaxes(before, 0, 1)
-    bias = np.sum(before, axis=0) if b_ih is not None and (needs[4] or needs[5]) else None
-    return (
-        np.reshape(np.matmul(before, conj(w_ih)), x.shape) if needs[0] else None,
-        steps.initial(dh, ends) if needs[1] else None,
-        np.matmul(columns, conj(flat(x))) if needs[2] else None,
-        np.matmul(columns, conj(steps.before(flat(outs), h))) if needs[3] else None,
-        bias if needs[4] else None,
-        bias if needs[5] else None,
-    )
+    states, earlier = (steps.initial(dh, ends),), steps.before(flat(outs), h)
+    return gradients_of_inputs((before, before), states, x, w_ih, earlier, b_ih is not None, needs)
 
 
 def _rnn_layer_jvp(

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.kernels import are_callable, called
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...linalg.products.shared_products import matmul
 from . import native_steps
-from .recurrence import Steps, are_plain, flat, layer_samples, tangent_of_product, turned
+from .recurrence import Steps, flat, gradients_of_inputs, layer_samples, tangent_of_product, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -40,8 +41,8 @@ def _gru_layer(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     given = _given(x, w_ih, b_ih)
-    if are_plain(given, h, w_hh, b_hh):
-        found = native_steps.gru(given, b_hh, h, w_hh, steps)
+    if are_callable(given, h, w_hh, b_hh):
+        found = called(native_steps.gru, given, b_hh, h, w_hh, sizes, reverse)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     recurrent = turned(w_hh)
@@ -92,12 +93,13 @@ def _gru_layer_vjp(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     earlier = steps.before(flat(outs), h)
-    if are_plain(g[0], g[1], gates, n, inner, outs, h, w_hh):
-        found = native_steps.gru_gradient(
-            flat(g[0]), (gates, n, inner), flat(outs), h, w_hh, g[1], steps
-        )
+    if are_callable(g[0], g[1], gates, n, inner, outs, h, w_hh):
+        arrays = flat(g[0]), gates, n, inner, flat(outs), h, w_hh, g[1]
+        found = called(native_steps.gru_gradient, *arrays, sizes, reverse)
         if found is not None:
-            return _of_inputs(found, x, w_ih, earlier, b_ih, needs)
+            return gradients_of_inputs(
+                found[:2], found[2:], x, w_ih, earlier, b_ih is not None, needs
+            )
     r, z = gates[:, :width], gates[:, width:]
     # How the result moves with what r, z and n are functions of, and with the recurrent part of n.
     by_n = (1 - z) * (1 - n * n)
@@ -120,28 +122,8 @@ def _gru_layer_vjp(
     own = steps.in_time(recurrent[::-1])
     through = own[:, : 2 * width]
     seen = np.concatenate((through, steps.in_time(arrived[::-1]) * conj(by_n)), axis=1)
-    return _of_inputs((seen, own, steps.initial(dh, ends)), x, w_ih, earlier, b_ih, needs)
-
-
-def _of_inputs(
-    arrived: tuple[Any, Any, Any],
-    x: Any,
-    w_ih: Any,
-    earlier: Any,
-    b_ih: Any,
-    needs: tuple[bool, ...],
-) -> tuple[Any, ...]:
-    """Gradients of the inputs from what arrived at the gates' two parts and at the first state."""
-    seen, own, dh = arrived
-    biased = b_ih is not None
-    return (
-        np.reshape(matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
-        dh if needs[1] else None,
-        matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
-        matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
-        np.sum(seen, axis=0) if biased and needs[4] else None,
-        np.sum(own, axis=0) if biased and needs[5] else None,
-    )
+    states = (steps.initial(dh, ends),)
+    return gradients_of_inputs((seen, own), states, x, w_ih, earlier, b_ih is not None, needs)
 
 
 def _gru_layer_jvp(

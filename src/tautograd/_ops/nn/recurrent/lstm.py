@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.kernels import are_callable, called
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
 from ...linalg.products.shared_products import matmul
 from . import native_steps
 from .lstm_steps import lstm_steps
-from .recurrence import Steps, are_plain, flat, tangent_of_product, turned
+from .recurrence import Steps, are_plain, flat, gradients_of_inputs, tangent_of_product, turned
 
 _GATES = 4  # input, forget, cell, output
 
@@ -51,9 +52,13 @@ def _lstm_layer(
     """Outputs, final states, and for the gradient the gates and cell states of every step."""
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
-    if w_hr is None and are_plain(x, h, c, w_ih, w_hh, b_ih, b_hh):
+    if w_hr is None and are_callable(x, h, c, w_ih, w_hh, b_ih, b_hh):
         given = matmul(flat(x), np.swapaxes(w_ih, 0, 1))
-        found = native_steps.lstm(given, b_ih, b_hh, h, c, w_hh, steps)
+        arrays = given, b_ih, b_hh, h, c, w_hh
+        if are_plain(*arrays):
+            found = native_steps.lstm(*arrays, sizes, reverse, spent=True)
+        else:
+            found = called(native_steps.lstm, *arrays, sizes, reverse)
         if found is not None:
             return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     scale = _halves(w_hh, width, 1.0, 0.5)
@@ -113,11 +118,18 @@ def _lstm_layer_vjp(
         )
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
-    if w_hr is None and are_plain(g[0], g[1], g[2], gates, cells, c, w_hh):
-        g_out, ends = flat(g[0]), (g[1], g[2])
-        found = native_steps.lstm_gradient(g_out, gates, cells, c, w_hh, ends, steps)
+    if w_hr is None and are_callable(g[0], g[1], g[2], gates, cells, c, w_hh):
+        arrays = flat(g[0]), gates, cells, c, w_hh, g[1], g[2]
+        found = called(native_steps.lstm_gradient, *arrays, sizes, reverse)
         if found is not None:
-            return (*_of_inputs(found, x, w_ih, steps.before(flat(outs), h), b_ih, needs), None)
+            gate, states = found[0], found[1:]
+            earlier = steps.before(flat(outs), h)
+            return (
+                *gradients_of_inputs(
+                    (gate, gate), states, x, w_ih, earlier, b_ih is not None, needs
+                ),
+                None,
+            )
     i, f, a, o, di, df, da, do = _slopes(gates, width)
     squashed = np.tanh(cells)
     # How gates move the cell state (input, forget, cell), and it and the output gate the result.
@@ -159,29 +171,9 @@ def _lstm_layer_vjp(
         d_hr = np.matmul(np.swapaxes(all_projected, 0, 1), conj(o * squashed))
     initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
     earlier = steps.before(flat(outs), h)
-    return (*_of_inputs((gate, *initial), x, w_ih, earlier, b_ih, needs), d_hr)
-
-
-def _of_inputs(
-    arrived: tuple[Any, Any, Any],
-    x: Any,
-    w_ih: Any,
-    earlier: Any,
-    b_ih: Any,
-    needs: tuple[bool, ...],
-) -> tuple[Any, ...]:
-    """Gradients of the inputs from what arrived at the gates, the first state and the first cells."""
-    gate, dh, dc = arrived
-    columns = np.swapaxes(gate, 0, 1)
-    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     return (
-        np.reshape(matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
-        dh if needs[1] else None,
-        dc if needs[2] else None,
-        matmul(columns, conj(flat(x))) if needs[3] else None,
-        matmul(columns, conj(earlier)) if needs[4] else None,
-        bias if needs[5] else None,
-        bias if needs[6] else None,
+        *gradients_of_inputs((gate, gate), initial, x, w_ih, earlier, b_ih is not None, needs),
+        d_hr,
     )
 
 

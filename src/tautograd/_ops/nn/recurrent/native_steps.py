@@ -1,7 +1,8 @@
 """The steps of LSTM and GRU by kernels: all of them in one call, for sequences of one length.
 
 None comes back where there is no kernel, or it does not apply: packed sequences, whose steps differ in size, and a
-projection after each step. Short layers are left to NumPy, too.
+projection after each step. Short layers are left to NumPy, too. A program calls these functions as eager mode does,
+with places for what they give (`out`), so a recording of a layer is as short for a long sequence as for a short one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...._arrays.kernels import kernel
 from ...._tensor.settings import get_num_threads
-from .recurrence import Steps
+from .recurrence import Steps, are_plain
 
 _FEWEST = 8  # sequences for a thread
 _WORTH_IT = 1 << 11  # numbers of all states: with fewer, NumPy's way costs little
@@ -50,15 +51,34 @@ def _fit(
     return all(array.shape == shape for array, shape in (*wanted, *others))
 
 
+def _like(rows: Any, *widths: int) -> list[Any]:
+    """Room for as many rows, so many numbers wide."""
+    return [np.empty((rows.shape[0], width), rows.dtype) for width in widths]
+
+
 def _bias(like: Any, *biases: Any) -> Any:
     present = [b for b in biases if b is not None]
     return sum(present[1:], present[0]) if present else np.zeros_like(like)
 
 
-def lstm(given: Any, b_ih: Any, b_hh: Any, h: Any, c: Any, w_hh: Any, steps: Steps) -> Any:
-    """Outputs, final states, gates and cell states; `given`, what the gates get from the input, becomes the gates."""
-    width = c.shape[-1]
-    if type(given) is not np.ndarray or not _applies(steps, width):
+def lstm(
+    given: Any,
+    b_ih: Any,
+    b_hh: Any,
+    h: Any,
+    c: Any,
+    w_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+    spent: bool = False,
+) -> Any:
+    """Outputs, final states, gates and cell states; `given` is what the gates get from the input.
+
+    If that is `spent` it becomes the gates, and no memory is needed for them.
+    """
+    steps, width = Steps(sizes, reverse), c.shape[-1]
+    if not are_plain(given, b_ih, b_hh, h, c, w_hh) or not _applies(steps, width):
         return None
     h, c, recurrent = (np.ascontiguousarray(v) for v in (h, c, w_hh.T))
     bias = np.ascontiguousarray(_bias(given[0], b_ih, b_hh))
@@ -68,38 +88,66 @@ def lstm(given: Any, b_ih: Any, b_hh: Any, h: Any, c: Any, w_hh: Any, steps: Ste
     run = kernel("lstm", given, bias, h, c, recurrent)
     if run is None:
         return None
-    cells, outs = (np.empty((given.shape[0], width), given.dtype) for _ in range(2))
+    if out is None:
+        outs, cells = _like(given, width, width)
+        gates = given if spent else np.empty_like(given)
+        out = outs, np.empty_like(h), np.empty_like(c), gates, cells
+    outs, end, end_cells, gates, cells = out
+    if gates is not given:
+        np.copyto(gates, given)
     numbers = _numbers(steps, width)
-    run(*_units(numbers), given, bias, h, c, recurrent, cells, outs, *numbers)
-    last = steps.rows[-1]
-    return outs, outs[last].copy(), cells[last].copy(), given, cells
+    run(*_units(numbers), gates, bias, h, c, recurrent, cells, outs, *numbers)
+    np.copyto(end, outs[steps.rows[-1]])
+    np.copyto(end_cells, cells[steps.rows[-1]])
+    return out
 
 
 def lstm_gradient(
-    g: Any, gates: Any, cells: Any, c: Any, w_hh: Any, ends: tuple[Any, Any], steps: Steps
+    g: Any,
+    gates: Any,
+    cells: Any,
+    c: Any,
+    w_hh: Any,
+    end: Any,
+    end_cells: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
 ) -> Any:
-    """What arrives at the gates, at the first state and at the first cells; `ends` is what arrives at the last."""
-    width = c.shape[-1]
-    if type(g) is not np.ndarray or not _applies(steps, width):
+    """What arrives at the gates, at the first state and at the first cells; `end` and `end_cells` at the last."""
+    steps, width = Steps(sizes, reverse), c.shape[-1]
+    if not are_plain(g, gates, cells, c, w_hh, end, end_cells) or not _applies(steps, width):
         return None
     g, c, weight = (np.ascontiguousarray(v) for v in (g, c, w_hh))
-    dh, dc = (np.array(v, order="C") for v in ends)
     rows = (g, 1), (gates, 4), (cells, 1)
-    if not _fit(steps, width, *rows, batch=(c, dh, dc), others=[(weight, (4 * width, width))]):
+    ends = c, end, end_cells
+    if not _fit(steps, width, *rows, batch=ends, others=[(weight, (4 * width, width))]):
         return None
+    if out is None:
+        out = np.empty_like(gates), np.empty_like(c), np.empty_like(c)
+    found, dh, dc = out
     run = kernel("lstm_gradient", g, gates, cells, c, weight, dh, dc)
-    if run is None:
+    if run is None or not end.dtype == end_cells.dtype == dh.dtype:
         return None
-    found = np.empty_like(gates)
+    np.copyto(dh, end)
+    np.copyto(dc, end_cells)
     numbers = _numbers(steps, width)
     run(*_units(numbers), g, gates, cells, c, weight, dh, dc, found, *numbers)
-    return found, dh, dc
+    return out
 
 
-def gru(given: Any, b_hh: Any, h: Any, w_hh: Any, steps: Steps) -> Any:
+def gru(
+    given: Any,
+    b_hh: Any,
+    h: Any,
+    w_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
+) -> Any:
     """Outputs, final state, gates, candidates and their recurrent part."""
-    width = h.shape[-1]
-    if type(given) is not np.ndarray or not _applies(steps, width):
+    steps, width = Steps(sizes, reverse), h.shape[-1]
+    if not are_plain(given, b_hh, h, w_hh) or not _applies(steps, width):
         return None
     h, recurrent = (np.ascontiguousarray(v) for v in (h, w_hh.T))
     bias = np.ascontiguousarray(_bias(given[0], b_hh))
@@ -109,36 +157,56 @@ def gru(given: Any, b_hh: Any, h: Any, w_hh: Any, steps: Steps) -> Any:
     run = kernel("gru", given, bias, h, recurrent)
     if run is None:
         return None
-    count = given.shape[0]
+    if out is None:
+        outs, gates, candidates, inner = _like(given, width, 2 * width, width, width)
+        out = outs, np.empty_like(h), gates, candidates, inner
+    outs, end, gates, candidates, inner = out
     room = np.empty((h.shape[0], 3 * width), given.dtype)
-    gates = np.empty((count, 2 * width), given.dtype)
-    candidates, inner, outs = (np.empty((count, width), given.dtype) for _ in range(3))
     numbers = _numbers(steps, width)
     memory = (given, bias, h, recurrent, room, gates, candidates, inner, outs)
     run(*_units(numbers), *memory, *numbers)
-    return outs, outs[steps.rows[-1]].copy(), gates, candidates, inner
+    np.copyto(end, outs[steps.rows[-1]])
+    return out
 
 
 def gru_gradient(
-    g: Any, found: tuple[Any, Any, Any], outs: Any, h: Any, w_hh: Any, end: Any, steps: Steps
+    g: Any,
+    gates: Any,
+    candidates: Any,
+    inner: Any,
+    outs: Any,
+    h: Any,
+    w_hh: Any,
+    end: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    out: Any = None,
 ) -> Any:
     """What arrives at the gates' part from the input and from the state, and at the first state.
 
-    `found` are the gates, candidates and their recurrent part that the forward left.
+    `gates`, `candidates` and `inner`, their recurrent part, are what the forward left.
     """
-    width = h.shape[-1]
-    if type(g) is not np.ndarray or not _applies(steps, width):
+    steps, width = Steps(sizes, reverse), h.shape[-1]
+    found = gates, candidates, inner
+    if not are_plain(g, *found, outs, h, w_hh, end) or not _applies(steps, width):
         return None
     g, outs, h, weight = (np.ascontiguousarray(v) for v in (g, outs, h, w_hh))
-    dh = np.array(end, order="C")
-    rows = (g, 1), (found[0], 2), (found[1], 1), (found[2], 1), (outs, 1)
-    if not _fit(steps, width, *rows, batch=(h, dh), others=[(weight, (3 * width, width))]):
+    rows = (g, 1), (gates, 2), (candidates, 1), (inner, 1), (outs, 1)
+    if not _fit(steps, width, *rows, batch=(h, end), others=[(weight, (3 * width, width))]):
         return None
+    if out is None:
+        out = *_like(g, 3 * width, 3 * width), np.empty_like(h)
+    seen, own, dh = out
     run = kernel("gru_gradient", g, *found, outs, h, weight, dh)
-    if run is None:
+    if run is None or end.dtype != dh.dtype:
         return None
-    seen, own = (np.empty((g.shape[0], 3 * width), g.dtype) for _ in range(2))
+    np.copyto(dh, end)
     kept = np.zeros_like(dh)
     numbers = _numbers(steps, width)
     run(*_units(numbers), g, *found, outs, h, weight, dh, seen, own, kept, *numbers)
-    return seen, own, dh + kept
+    dh += kept
+    return out
+
+
+for _function, _results in ((lstm, 5), (lstm_gradient, 3), (gru, 5), (gru_gradient, 3)):
+    setattr(_function, "takes_out", _results)  # noqa: B010

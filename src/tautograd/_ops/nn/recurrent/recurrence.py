@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...declare.elementwise_calls import conj
 from ...declare.samples import Sample, T
+from ...linalg.products.shared_products import matmul
 
 
 def flat(x: Any) -> Any:
@@ -26,6 +28,38 @@ def tangent_of_product(x: Any, w: Any, tx: Any, tw: Any) -> Any:
     """The tangent of x wᵀ, for all steps at once."""
     moved = np.matmul(flat(tx), np.swapaxes(w, 0, 1))
     return moved + np.matmul(flat(x), np.swapaxes(tw, 0, 1))
+
+
+def gradients_of_inputs(
+    arrived: tuple[Any, Any],
+    states: tuple[Any, ...],
+    x: Any,
+    w_ih: Any,
+    earlier: Any,
+    biased: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    """Gradients of x, the initial states, w_ih, w_hh, b_ih and b_hh, for all steps at once.
+
+    `arrived` is what arrived at the product with the input and at that with the state (twice the same where a
+    layer only adds them), `states` the gradients of initial states, `earlier` the state that each step was given.
+    """
+    seen, own = arrived
+    of_weights = needs[1 + len(states) :]
+    alike = seen is own
+    b_ih = b_hh = None
+    if biased and (of_weights[2] or (alike and of_weights[3])):
+        b_ih = np.sum(seen, axis=0)
+    if biased and of_weights[3]:
+        b_hh = b_ih if alike else np.sum(own, axis=0)
+    return (
+        np.reshape(matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
+        *(state if need else None for state, need in zip(states, needs[1:], strict=False)),
+        matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if of_weights[0] else None,
+        matmul(np.swapaxes(own, 0, 1), conj(earlier)) if of_weights[1] else None,
+        b_ih if of_weights[2] else None,
+        b_hh,
+    )
 
 
 def turned(weight: Any) -> Any:

@@ -1,0 +1,189 @@
+"""`torch.distributed.fsdp.wrap`: which modules of a model are put into a wrapper, and putting them there.
+
+A policy is asked twice of a module: before its children are looked at, whether to (`recurse=True`), and
+after, whether to wrap the module itself, whose parameters outside of wrapped children are `nonwrapped_numel`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ...nn.modules.activation import MultiheadAttention
+from ...nn.modules.container import ModuleDict, ModuleList
+from ...nn.modules.module import Module
+
+__all__ = [
+    "CustomPolicy",
+    "ModuleWrapPolicy",
+    "always_wrap_policy",
+    "enable_wrap",
+    "lambda_auto_wrap_policy",
+    "size_based_auto_wrap_policy",
+    "transformer_auto_wrap_policy",
+    "wrap",
+]
+
+Kinds = Iterable[type[Module]]
+
+
+def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+    """Every module."""
+    return True
+
+
+def _module_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, module_classes: Kinds
+) -> bool:
+    """Modules of some classes."""
+    return recurse or isinstance(module, tuple(module_classes))
+
+
+def transformer_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Kinds
+) -> bool:
+    """The layers of a transformer, by their classes."""
+    return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
+
+
+def lambda_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Module], bool]
+) -> bool:
+    """Modules that a function says yes to."""
+    return recurse or lambda_fn(module)
+
+
+def size_based_auto_wrap_policy(
+    module: Module,
+    recurse: bool,
+    nonwrapped_numel: int,
+    min_num_params: int = int(1e8),
+    force_leaf_modules: Kinds | None = None,
+    exclude_wrap_modules: Kinds | None = None,
+) -> bool:
+    """Modules with so many parameters, apart from those in wrapped children."""
+    policy: Any = size_based_auto_wrap_policy
+    leaves = policy.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
+    never = policy.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
+    is_large = nonwrapped_numel >= min_num_params
+    return is_large and not isinstance(module, tuple(leaves if recurse else never))
+
+
+size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {ModuleList, ModuleDict}  # type: ignore[attr-defined]
+size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {MultiheadAttention}  # type: ignore[attr-defined]
+
+
+def _or_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]
+) -> bool:
+    """What any of several policies wraps."""
+    asked = {"module": module, "recurse": recurse, "nonwrapped_numel": nonwrapped_numel}
+    return any(policy(**asked) for policy in policies)
+
+
+class _Policy:
+    """A policy that says which modules are wrapped, all at once, and with what arguments."""
+
+    def _run_policy(
+        self, root_module: Module, ignored_modules: set[Module], root_kwargs: dict[str, Any]
+    ) -> dict[Module, dict[str, Any]]:
+        found = {}
+        for module in root_module.modules():
+            said = False if module in ignored_modules else self._says(module)
+            if said is not False:
+                found[module] = {
+                    **copy.copy(root_kwargs),
+                    **(said if isinstance(said, dict) else {}),
+                }
+        return found
+
+    def _says(self, module: Module) -> bool | dict[str, Any]:
+        raise NotImplementedError
+
+
+class ModuleWrapPolicy(_Policy):
+    """Modules of some classes; it can be called, too, as policies that are functions are."""
+
+    def __init__(self, module_classes: Kinds) -> None:
+        self._module_classes = set(module_classes)
+        self._module_classes_str = str(self._module_classes)
+
+    def _says(self, module: Module) -> bool:
+        return isinstance(module, tuple(self._module_classes))
+
+    def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> bool:
+        return recurse or self._says(module)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}({self._module_classes_str})"
+
+
+class CustomPolicy(_Policy):
+    """What a function says of each module: no, yes, or yes with these arguments of the wrapper's."""
+
+    def __init__(self, lambda_fn: Callable[[Module], bool | dict[str, Any]]) -> None:
+        self._lambda_fn = lambda_fn
+
+    def _says(self, module: Module) -> bool | dict[str, Any]:
+        said = self._lambda_fn(module)
+        if not isinstance(said, (bool, dict)):
+            raise ValueError(
+                "The lambda_fn passed to CustomPolicy should return False/True or a kwarg dict, "
+                f"but it returned {said}"
+            )
+        return said
+
+
+_wrapper: list[tuple[Callable[..., Module], dict[str, Any]]] = []
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
+    """Within it, `wrap` puts modules into `wrapper_cls`."""
+    if _wrapper:
+        raise NotImplementedError(
+            "You are already within an autowrap context and we currently do not supported nested autowrap."
+        )
+    _wrapper.append((wrapper_cls, wrapper_kwargs))
+    try:
+        yield
+    finally:
+        _wrapper.pop()
+
+
+def wrap(module: Module, **wrap_overrides: Any) -> Module:
+    """A module in the wrapper of `enable_wrap`; as it is outside of it."""
+    if not _wrapper:
+        return module
+    ((wrapper, arguments),) = _wrapper
+    return wrapper(module, **{**arguments, **wrap_overrides})
+
+
+def _recursive_wrap(
+    module: Module,
+    auto_wrap_policy: Callable[..., bool],
+    wrapper_cls: Callable[..., Module],
+    ignored_modules: set[Module],
+    ignored_params: set[Any],
+    only_wrap_children: bool = False,
+    **kwargs: Any,
+) -> tuple[Module, int]:
+    """Wrap what a policy says, innermost first; the module, and how many parameters are now in wrappers."""
+    whole = sum(p.numel() for p in module.parameters() if p not in ignored_params)
+    if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=whole):
+        return module, 0
+    wrapped = 0
+    for name, child in module.named_children():
+        if child not in ignored_modules:
+            how = (auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params)
+            made, count = _recursive_wrap(child, *how, **kwargs)
+            setattr(module, name, made)
+            wrapped += count
+    rest = whole - wrapped
+    if not only_wrap_children and auto_wrap_policy(
+        module=module, recurse=False, nonwrapped_numel=rest
+    ):
+        return wrapper_cls(module, **kwargs), whole
+    return module, wrapped

@@ -1,0 +1,5 @@
+"""`torch.utils.data._utils`: parts of the loader, by the private names that libraries import."""
+
+from . import collate, pin_memory, worker
+
+__all__ = ["collate", "pin_memory", "worker"]

@@ -1,0 +1,5 @@
+"""`torch.utils.data._utils.worker`: what a worker process knows of itself."""
+
+from .._workers import WorkerInfo, get_worker_info
+
+__all__ = ["WorkerInfo", "get_worker_info"]
