@@ -347,8 +347,8 @@ def current_run() -> Any:
 
 
 def queue_callback(callback: Any, outermost: bool = False) -> None:
-    """Have `callback()` called when the backward pass that this is called in, or the one that this in turn is inside of,
-    has delivered every gradient."""
+    """Have `callback()` called when the backward pass that this is called in, or the outermost one that it is inside
+    of, has delivered every gradient."""
     run = modes.run
     if run is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
