@@ -30,15 +30,15 @@ from .network import GIGA, MICRO, Network
 
 SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
 STEPS = (
-    (48, 1 << 12),
-    (96, 1 << 17),
-    (144, 1 << 20),
-    (224, 1 << 18),
-    (320, 1 << 21),
-    (448, 1 << 16),
+    (24, 1 << 12),
+    (48, 1 << 17),
+    (80, 1 << 20),
+    (144, 1 << 18),
+    (208, 1 << 21),
+    (336, 1 << 16),
 )
 """Widths of layers, and bytes that are exchanged after them."""
-_LAYERS = 3
+_LAYERS = 6
 _TURNS = 8
 _IN_A_ROW = 8
 _ALL = 1 << 30  # ranks on a machine: however many there are
@@ -87,7 +87,8 @@ def network_from(found: dict[str, Any], count: int) -> Network:
     ranks = crowd(count)
     least = [alone.seconds("all_reduce", size, ranks, ranks) for _, size in STEPS]
     looking, waiting = _beyond(least, many["exchanging"])
-    memory = [_LAYERS * (width + 1) * width * 4 * 2 for width, _ in STEPS]  # and gradients
+    # Parameters, gradients and Adam's two states.
+    memory = [_LAYERS * (width + 3) * width * 4 * 4 for width, _ in STEPS]
     returning, per_byte = _added(memory, few["computing"], many["computing"])
     refill = 1 / per_byte / GIGA if per_byte else math.inf
     return Network(
@@ -121,6 +122,14 @@ def _added(
     return float(constant), float(per_byte)
 
 
+def _block(width: int) -> list[Any]:
+    """Layers of more than one kind, as programs have them: caches hold what an interpreter goes through, too."""
+    import tautograd
+
+    nn = tautograd.nn
+    return [nn.Linear(width, width), nn.LayerNorm(width), nn.GELU(), nn.Dropout(0.1)]
+
+
 class _Load:
     """Training steps of several sizes on some ranks, and what they need."""
 
@@ -129,17 +138,11 @@ class _Load:
 
         self._group = group
         self._models = [
-            tautograd.nn.Sequential(
-                *(
-                    layer
-                    for _ in range(_LAYERS)
-                    for layer in (tautograd.nn.Linear(width, width), tautograd.nn.Tanh())
-                )
-            )
+            tautograd.nn.Sequential(*(layer for _ in range(_LAYERS) for layer in _block(width)))
             for width, _ in STEPS
         ]
-        self._optimizers = [tautograd.optim.SGD(m.parameters(), lr=1e-3) for m in self._models]
-        self._inputs = [tautograd.ones(96, width) for width, _ in STEPS]
+        self._optimizers = [tautograd.optim.Adam(m.parameters()) for m in self._models]
+        self._inputs = [tautograd.ones(64, width) for width, _ in STEPS]
         self._buffers = [tautograd.zeros(size // 4) for _, size in STEPS]
         self._computing: list[list[float]] = [[] for _ in STEPS]
         self._exchanging: list[list[float]] = [[] for _ in STEPS]

@@ -45,7 +45,7 @@ class Network:
     looking: float = 0.0
     """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
     returning: float = 0.0
-    """Microseconds that a rank takes longer after each wait, with so many, since others have used its caches."""
+    """Microseconds that a rank's step takes longer, with so many, since others have used its caches."""
     refill: float = math.inf
     """GB/s at which what a step goes through (parameters, gradients, states) then comes back into them."""
 
@@ -85,8 +85,11 @@ class Network:
         return self._sharing(ranks, 1.0)
 
     def refilling(self, ranks: int, memory: float) -> float:
-        """What a step that goes through so many bytes takes longer, because others have had the caches in between."""
-        seconds = memory / (self.refill * GIGA)
+        """What a step that goes through so many bytes takes longer, because others have had the caches in between.
+
+        Once for a step, however often it waits: between two waits it needs a part of what it goes through.
+        """
+        seconds = self.returning * MICRO + memory / (self.refill * GIGA)
         return seconds * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
 
     def _waiting(self, ranks: int) -> float:
@@ -100,10 +103,6 @@ class Network:
         if not self.cores or self.crowd <= 1:
             return 0.0
         return max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
-
-    def after_waiting(self, ranks: int) -> float:
-        """What computing takes longer after each wait."""
-        return self.returning * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
 
     def _sharing(self, ranks: int, cost: float) -> float:
         return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0

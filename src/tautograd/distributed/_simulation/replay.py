@@ -112,7 +112,6 @@ def _pace(step: Step, network: Network, ranks: int, share: float) -> float:
 def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[[], Any]) -> float:
     """Seconds of a step, by a clock for each rank."""
     usual, stolen = _pace(step, network, ranks, share), network.stolen(ranks)
-    returning = network.after_waiting(ranks)
     clocks = np.zeros(ranks)
     free: dict[tuple[int, bool], Any] = {}  # when a group's exchanges so far are over
     costs, members = [], []
@@ -139,7 +138,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
                 ends[number] = free[group] = began + costs[number]
                 clocks = clocks + costs[number] * stolen
             else:
-                clocks = np.maximum(clocks, ends[number]) + returning
+                clocks = np.maximum(clocks, ends[number])
     return float(clocks.max()) / STEPS
 
 
