@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -105,6 +106,86 @@ def test_a_node_knows_the_line_whoever_calls() -> None:
             site = function().grad_fn.created_at
             assert site.function == function.__name__
             assert site.text == "return x * x"
+
+
+def _graph(root: Any) -> list[Any]:
+    """Every node below a tensor, each before what it came from."""
+    found: dict[Any, None] = dict.fromkeys([root.grad_fn])
+    for node in (stack := list(found)):
+        for below, _ in node.next_functions:
+            if below is not None and below not in found:
+                found[below] = None
+                stack.append(below)
+    return list(found)
+
+
+def _curved(x: Any, w: Any) -> Any:
+    """A loss whose rules add, subtract, multiply, divide, transpose and multiply matrices."""
+    return (((x @ w).tanh() / (w.sum() + 3.0) - 0.5) ** 2).mean()
+
+
+def test_what_a_rule_records_knows_the_line_that_went_backward() -> None:
+    x, w = tg.ones(3, 2, requires_grad=True), tg.full((2, 4), 0.5, requires_grad=True)
+    inside = []
+
+    def hook(grad: Any) -> Any:
+        inside.append(grad * 2)  # of the hook's own
+        return grad
+
+    loss = _curved(x, w)
+    forward = set(_graph(loss))
+    w.register_hook(hook)
+    (gradient,) = tg.autograd.grad(loss, w, create_graph=True)
+    recorded = [n for n in _graph(gradient) if n not in forward and n.name().endswith("Backward0")]
+    assert {"MulBackward0", "DivBackward0", "MmBackward0", "TransposeBackward0"} <= {
+        node.name() for node in recorded
+    }
+    lines = {node.created_at.text for node in recorded if hasattr(node, "code")}
+    assert lines == {"(gradient,) = tg.autograd.grad(loss, w, create_graph=True)"}
+    assert inside[0].grad_fn.created_at.text == "inside.append(grad * 2)  # of the hook's own"
+    assert modes.site is None
+
+
+def test_a_rule_that_fails_leaves_no_line_behind() -> None:
+    x = tg.ones(2, requires_grad=True)
+    y = (x * x).exp()
+    with tg.no_grad():
+        x.add_(1)  # what was saved has changed
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        tg.autograd.grad(y.sum(), x, create_graph=True)
+    assert modes.site is None
+
+
+def test_rules_record_the_same_by_the_shorter_way_and_by_the_longer() -> None:
+    """While another thread lives that is in a mode of its own, rules take the longer way."""
+
+    def second_order() -> tuple[list[str], bytes]:
+        tg.manual_seed(0)
+        x, w = tg.randn(3, 2, requires_grad=True), tg.randn(2, 4, requires_grad=True)
+        (gradient,) = tg.autograd.grad(_curved(x, w), w, create_graph=True)
+        names = [node.name() for node in _graph(gradient)]
+        (again,) = tg.autograd.grad((gradient**2).sum(), w)
+        return names, again.numpy().tobytes()
+
+    assert shared.ordinary
+    shorter = second_order()
+    entered, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with tg.no_grad():
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait()
+    try:
+        assert not shared.ordinary
+        longer = second_order()
+    finally:
+        leave.set()
+        thread.join()
+    assert shorter == longer
 
 
 def test_what_is_saved_follows_who_wants_a_gradient() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,21 @@ def test_as_exact_as_a_sum_can_be(size, layout, dtype, monkeypatch):
     if summed is not None:
         extra = np.finfo(dtype).eps * (np.abs(true) + np.abs(row))
         assert (np.abs(summed - (true + row)) <= allowed + extra).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("second", LAYOUTS)
+@pytest.mark.parametrize("first", LAYOUTS)
+def test_a_small_product_is_that_of_matmul_bit_for_bit(first, second, dtype):
+    """Which of NumPy's two functions hands it to BLAS makes no difference: compiled programs rely on it."""
+    rng = np.random.default_rng(0)
+    for m, k, n in itertools.product((0, 1, 2, 5, 16, 33), repeat=3):
+        a = LAYOUTS[first](rng.standard_normal((m, k)).astype(dtype))
+        b = LAYOUTS[second](rng.standard_normal((k, n)).astype(dtype))
+        for x, y in ((a, b), (b.T, a.T), (a, a.T), (a.T, a)):
+            found, expected = shared_products.product(x, y), np.matmul(x, y)
+            assert (found.shape, found.strides) == (expected.shape, expected.strides)
+            assert found.tobytes() == expected.tobytes()
 
 
 def test_stacks_as_attention_has_them(monkeypatch):

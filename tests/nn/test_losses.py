@@ -6,8 +6,10 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tautograd
 from tests.both import same
 from tests.nn.layers import attempt, image
 
@@ -512,3 +514,23 @@ def test_one_sample_whose_target_has_no_dimension(torch: Any, reduction: str, we
     loss = torch.nn.functional.multi_margin_loss(x, target, weight=weights, reduction=reduction)
     loss.sum().backward()
     return loss, x.grad
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("size", [1, 3, 7, 31, 1000, 4099])
+def test_the_gradient_of_squares_is_rounded_as_single_precision_is(
+    size: int, reduction: str
+) -> None:
+    """What each difference is multiplied by is worked out in Python, and is float32's all the same."""
+    rng = np.random.default_rng(size)
+    for scale in (1e-44, 1e-38, 1e-3, 1.0, 3.7, 1e30):
+        x, y = rng.standard_normal((2, size)).astype(np.float32)
+        g = np.float32(scale) * rng.standard_normal(dtype=np.float32)
+        leaf = tautograd.tensor(x, requires_grad=True)
+        loss = tautograd.nn.functional.mse_loss(leaf, tautograd.tensor(y), reduction=reduction)
+        loss.backward(tautograd.tensor(g))
+        with np.errstate(all="ignore"):
+            twice = g * np.float32(2)
+            factor = twice / np.float32(size) if reduction == "mean" else twice
+            expected = (x - y) * factor
+        assert leaf.grad.numpy().tobytes() == expected.tobytes()

@@ -18,7 +18,7 @@ from .._ops.declare.subclasses import looks_for_others
 from .._tensor.tensor import Tensor, make
 from .apply import apply
 from .autocast_state import EVER_USED
-from .modes import modes, shared
+from .modes import shared
 from .node import Node
 from .saved import as_tensor, unpack
 

@@ -15,7 +15,6 @@ from .._tensor.tensor import Tensor
 from .._user_code.sites import warning_level
 from ._checks import check_dtype
 from ._hooks import (
-    Hooks,
     added,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,

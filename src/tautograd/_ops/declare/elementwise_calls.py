@@ -32,8 +32,8 @@ _ndarray = np.ndarray
 
 def conj(x: Any) -> Any:
     """The conjugate, at no cost for real numbers."""
-    if type(x) is not _ndarray and isinstance(x, (int, float, complex)):  # a Python number that met a tensor
-        return x.conjugate()
+    if type(x) is not _ndarray and isinstance(x, (int, float, complex)):
+        return x.conjugate()  # a Python number that met a tensor
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 

@@ -51,7 +51,7 @@ def common_dtype(operands: Any) -> dtype:
 
 
 def _of_first(x: Tensor, y: Any) -> dtype | None:
-    """The dtype of a tensor where a second operand leaves it as it is, as most do; None where that takes a closer look."""
+    """The dtype of a tensor that a second operand leaves as it is, as most do; None where that takes a closer look."""
     kind = x._data.dtype
     if isinstance(y, Tensor):
         return from_numpy_dtype(kind) if y._data.dtype is kind else None

@@ -305,7 +305,8 @@ MODES_ONLY = frozenset(("as_tensor", "asarray", "new_tensor", "tensor"))
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *(os.pardir,) * 2, "overrides.py")
 ROUTED_FILE = os.path.normpath(_FILE)  # where the code of a public function is from once it looks
 _TOP = __name__.partition(".")[0]
-looks_for_others: list[bool] = []  # with something in it, once public calls look for classes and modes
+# With something in it, once public calls look for classes and modes.
+looks_for_others: list[bool] = []
 _declared: list[tuple[Any, str, bool]] = []  # until then
 
 

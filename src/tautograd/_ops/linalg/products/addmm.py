@@ -32,7 +32,7 @@ from .product_checks import (
     require,
     spoken,
 )
-from .shared_products import affine, matmul
+from .shared_products import affine, product
 
 _ndarray = np.ndarray
 ADDED_ROWS = {"beta": 1, "alpha": 1, "columns": False}
@@ -61,11 +61,10 @@ def _sum_with_product(
         found = affine(mat1, mat2, input)
         if found is not None:
             return found
-    product = np.matmul(mat1, mat2)
-    if beta == alpha == 1 and type(product) is type(input) is _ndarray:
-        product += input  # no second array of this size
-        return product
-    return _plus(input, product, beta, alpha)
+        found = product(mat1, mat2)
+        found += input  # no second array of this size
+        return found
+    return _plus(input, product(mat1, mat2), beta, alpha)
 
 
 def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
@@ -96,7 +95,7 @@ addmm_op = Op(
     ("input", "mat1", "mat2"),
     vjp={
         "input": lambda g, beta: _back(g, beta),
-        "mat1": lambda g, mat2, alpha: _back(matmul(g, adjoint(mat2)), alpha),
+        "mat1": lambda g, mat2, alpha: _back(product(g, adjoint(mat2)), alpha),
         "mat2": lambda g, mat1, alpha, columns: _back(mat2_gradient(g, mat1, columns), alpha),
     },
     jvp={

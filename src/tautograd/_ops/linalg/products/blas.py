@@ -30,7 +30,7 @@ from .product_checks import (
     require,
     spoken,
 )
-from .shared_products import matmul
+from .shared_products import matmul, product
 
 _ndarray = np.ndarray
 FLOATS = frozenset("fdFD")
@@ -41,15 +41,15 @@ COLUMNS = {"columns": True}
 
 def mat2_gradient(g: Any, mat1: Any, columns: bool) -> Any:
     if columns:
-        return turn(matmul(turn(g), conj(mat1)))
-    return matmul(adjoint(mat1), g)
+        return turn(product(turn(g), conj(mat1)))
+    return product(adjoint(mat1), g)
 
 
 mm_op = Op(
     "mm",
-    lambda mat1, mat2, columns: matmul(mat1, mat2),
+    lambda mat1, mat2, columns: product(mat1, mat2),
     ("mat1", "mat2"),
-    vjp={"mat1": lambda g, mat2: matmul(g, adjoint(mat2)), "mat2": mat2_gradient},
+    vjp={"mat1": lambda g, mat2: product(g, adjoint(mat2)), "mat2": mat2_gradient},
     jvp=MULTILINEAR,
     samples=lambda: [
         Sample(T(2, 3), T(3, 4)),

@@ -15,7 +15,8 @@ from ...._arrays.kernels import kernel_of
 from ...._tensor import settings
 
 _ndarray = np.ndarray
-_FLOATS = {np.dtype(np.float32): 4, np.dtype(np.float64): 8}
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_FLOATS = {_FLOAT32: 4, _FLOAT64: 8}
 LARGE = 1 << 18  # multiplications from which on OpenBLAS wakes its threads
 WORTH_SHARING = 1 << 19  # those from which on ours help
 SMALLEST_BLOCK = 32  # rows or columns
@@ -32,6 +33,25 @@ def matmul(a: Any, b: Any, out: Any = None) -> Any:
     if found is not None:
         return found
     return np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+
+
+def product(a: Any, b: Any) -> Any:
+    """The product of two matrices.
+
+    A small one by `np.dot`, which hands BLAS what `np.matmul` does and takes little more than half the time; but only
+    of rows or columns without gaps, of which neither has to make a copy of its own kind.
+    """
+    if type(a) is _ndarray and type(b) is _ndarray:
+        dtype = a.dtype
+        if (
+            b.dtype is dtype
+            and (dtype is _FLOAT32 or dtype is _FLOAT64)
+            and a.size * b.shape[-1] < LARGE
+            and a.flags.forc
+            and b.flags.forc
+        ):
+            return np.dot(a, b)
+    return matmul(a, b)
 
 
 def affine(a: Any, b: Any, bias: Any) -> Any:

@@ -31,6 +31,8 @@ from .reduction import (
 
 _ndarray = np.ndarray
 _FLOAT32 = np.dtype(np.float32)
+_PLAIN = frozenset((_ndarray, np.float32))
+_EXACT = 1 << 24  # the numbers up to here are float32's, each of them
 _ROW = 4096  # how many squares are added up at a time
 
 # --- squared -------------------------------------------------------------------------------------
@@ -55,8 +57,14 @@ def _mse(x: Any, y: Any, reduction: str) -> Any:
 
 
 def _mse_back(g: Any, d: Any, reduction: str) -> Any:
-    if type(d) is _ndarray and g.dtype is _FLOAT32 and not g.ndim and d.ndim and d.size:
-        # In Python's double precision, whose quotient rounds to float32's own: 53 bits are twice 24 and two more.
+    if (
+        type(d) is _ndarray
+        and type(g) in _PLAIN
+        and d.dtype is g.dtype is _FLOAT32
+        and reduction != "none"
+        and 0 < d.size <= _EXACT
+    ):
+        # In Python's double precision, whose quotient rounds to float32's own: 53 bits are twice 24 and more.
         factor = 2 * g.item()
         d *= factor / d.size if reduction == "mean" else factor
         return d
