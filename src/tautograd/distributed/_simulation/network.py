@@ -90,7 +90,13 @@ class Network:
         Once for a step, however often it waits: between two waits it needs a part of what it goes through.
         """
         seconds = self.returning * MICRO + memory / (self.refill * GIGA)
-        return seconds * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
+        return seconds * self._displaced(ranks) * self._sharing(ranks, 1.0)
+
+    def _displaced(self, ranks: int) -> float:
+        """How often another rank had the core before, over how often with `crowd` ranks for each: one is enough."""
+        if not 0 < self.cores < ranks or self.crowd <= 1:
+            return 0.0
+        return (1.0 - self.cores / ranks) / (1.0 - 1.0 / self.crowd)
 
     def _waiting(self, ranks: int) -> float:
         """A rank looks for the others more often the longer they are away from a core."""
