@@ -249,7 +249,9 @@ import os, time
 os.write(1, f"pid {os.environ['RANK']} {os.getpid()}\\n".encode())
 time.sleep(60)
 """
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
     job = launched(tmp_path, "-n", "2", text=text)
+    signal.signal(signal.SIGHUP, before)
     processes = [int(job.stdout.readline().split()[2]) for _ in range(2)]
     job.send_signal(signal.SIGHUP)
     job.communicate(timeout=30)
