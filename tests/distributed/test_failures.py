@@ -293,7 +293,7 @@ def test_hostfile(tmp_path):
     """MPI's own launcher starts the ranks of each machine, also where it is on nobody's path."""
     hosts, script = tmp_path / "hosts", tmp_path / "script.py"
     hosts.write_text("localhost\n")
-    script.write_text("import os\nprint('rank', os.environ['PMI_RANK'])\n")
+    script.write_text("import os\nos.write(1, f\"rank {os.environ['PMI_RANK']}\\n\".encode())\n")
     command = [sys.executable, "-m", "tautograd", "launch", "-n", "2", "--hostfile", str(hosts)]
     done = subprocess.run(
         [*command, str(script)], capture_output=True, text=True, timeout=60, check=False,
