@@ -191,9 +191,9 @@ def __getattr__(name: str) -> Any:
         if function is not None:
             globals()[name] = function
             return function
-    from ._nearest import missing_name
+    from ._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, __dir__()), name=name)
+    raise no_attribute(__name__, name, __dir__)
 
 
 def __dir__() -> list[str]:

@@ -28,9 +28,9 @@ def named_later(
             found = getattr(importlib.import_module(homes[name], package), name)
             setattr(sys.modules[package], name, found)
             return found
-        from ._nearest import missing_name
+        from ._nearest import no_attribute
 
-        raise AttributeError(missing_name(package, name, __dir__()), name=name)
+        raise no_attribute(package, name, __dir__)
 
     def __dir__() -> list[str]:
         return sorted({*vars(sys.modules[package]), *parts, *homes})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 # Below this likeness a suggestion misleads more often than it helps ("complex" for "compile").
 _LIKENESS = 0.66
@@ -56,14 +56,6 @@ def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
     "tautograd has no 'torch.Adam'; did you mean 'torch.optim.Adam'?"
     >>> missing_name("torch", "mtia", ["mT"])
     "tautograd has no 'torch.mtia', which PyTorch has: it is for Meta's accelerators"
-
-    In a module's ``__getattr__``, raise it with the name given::
-
-        def __getattr__(name: str) -> object:
-            raise AttributeError(missing_name(__name__, name, globals()), name=name)
-
-    Given a name and no object, Python leaves the message alone; otherwise it adds a second
-    "Did you mean" of its own.
     """
     from ._names.table import is_public
 
@@ -73,6 +65,33 @@ def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
         return f"{message}, which PyTorch has{said_of(path)}"
     suggestion = suggested(module_name, name, candidates)
     return f"{message}; did you mean '{suggestion}'?" if suggestion else message
+
+
+class _ToldWhenRead(str):
+    """The message of an error that most who catch it do not read (`hasattr`): the search waits for `str(error)`."""
+
+    __slots__ = ("_tell",)
+    _tell: Callable[[], str]
+
+    def __str__(self) -> str:
+        return self._tell()
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+def no_attribute(
+    module_name: str, name: str, candidates: Iterable[str] | Callable[[], Iterable[str]]
+) -> AttributeError:
+    """The error that a module's ``__getattr__`` raises.
+
+    It has the name and no object: given both, Python adds a "Did you mean" of its own to the message.
+    """
+    message = _ToldWhenRead(f"tautograd has no '{module_name}.{name}'")
+    message._tell = lambda: missing_name(
+        module_name, name, candidates() if callable(candidates) else candidates
+    )
+    return AttributeError(message, name=name)
 
 
 def said_of(path: str) -> str:

@@ -15,6 +15,6 @@ def __getattr__(name: str) -> Any:
 
     if not name.startswith("_") and hasattr(tautograd, name):
         return getattr(tautograd, name)
-    from ._nearest import missing_name
+    from ._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, __all__), name=name)
+    raise no_attribute(__name__, name, __all__)

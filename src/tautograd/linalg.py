@@ -14,6 +14,6 @@ def __getattr__(name: str) -> object:
 
         globals().update({each: LINALG[each] for each in _LATER})
         return getattr(ldl, name)
-    from ._nearest import missing_name
+    from ._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())

@@ -1,11 +1,8 @@
 """The types of results that are tuples with names: `return_types.max` and its kin."""
 
+from ._lazy import named_later as _named_later
 from ._ops.declare.return_types import RETURN_TYPES
 
 globals().update(RETURN_TYPES)
 
-
-def __getattr__(name: str) -> object:
-    from ._nearest import missing_name
-
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+__getattr__, __dir__ = _named_later(__name__)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES
 from ._arrays.sparse.coo import CooArray
+from ._lazy import named_later as _named_later
 from ._ops.declare.python_surface import speak
 from ._ops.sparse.creation import sparse_coo_tensor
 from ._ops.sparse.products import addmm, log_softmax, mm, softmax, sum
@@ -129,8 +130,4 @@ for _kind, _name in LEGACY_NAMES.items():
             f"{_name}Tensor", (), {"dtype": _kind, "__module__": "torch.sparse"}
         )
 
-
-def __getattr__(name: str) -> Any:
-    from ._nearest import missing_name
-
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+__getattr__, __dir__ = _named_later(__name__)

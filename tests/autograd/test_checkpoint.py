@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from tests.autograd.custom_squares import square
 from tests.both import same
 
 BOTH_FORMS = pytest.mark.parametrize("use_reentrant", [True, False])
@@ -308,20 +309,9 @@ def test_second_order(torch):
 
 @same
 def test_custom_function_inside(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2 * x
-
     x, _ = _inputs(torch)
     _checkpoint(torch).checkpoint(
-        lambda x: Square.apply(x).exp(), x, use_reentrant=False
+        lambda x: square(torch).apply(x).exp(), x, use_reentrant=False
     ).sum().backward()
     return x.grad
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.autograd.custom_squares import square
 from tests.both import same
 
 
@@ -186,20 +187,9 @@ def test_innermost_saved_tensors_hooks_win(torch):
 
 @same
 def test_saved_tensors_hooks_in_a_custom_function(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2 * x
-
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 3, lambda t: t + 1):
-        y = Square.apply(x)
+        y = square(torch).apply(x)
     y.sum().backward()
     return x.grad
 

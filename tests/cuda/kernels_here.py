@@ -246,7 +246,9 @@ def recurrent_steps(backend: Any, dtype: str) -> list[str]:
             tensors = (out, h, c, x.grad, *[p.grad for p in net.parameters()])
             found.append([v.detach().cpu().numpy() for v in tensors])
         launches = backend.launches - before
-        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        apart = max(
+            float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True)
+        )
         if not apart <= (1e-5 if dtype == "float32" else 1e-13) or launches < 12:
             wrong.append(f"LSTM of {width}, {few}: apart by {apart}, {launches} launches")
     return wrong
@@ -258,7 +260,12 @@ def long_attention(backend: Any, dtype: str) -> list[str]:
 
     attend = torch.nn.functional.scaled_dot_product_attention
     wrong = []
-    for queries, keys, causal in ((256, 256, True), (256, 256, False), (131, 131, True), (5, 140, True)):
+    for queries, keys, causal in (
+        (256, 256, True),
+        (256, 256, False),
+        (131, 131, True),
+        (5, 140, True),
+    ):
         rng, found = np.random.default_rng(0), []
         given = [rng.standard_normal((2, n, 3, 4)) for n in (queries, keys, keys)]
         pull = rng.standard_normal((2, queries, 3, 4))
@@ -270,7 +277,9 @@ def long_attention(backend: Any, dtype: str) -> list[str]:
                 wrong.append(f"heads of {queries} and {keys} positions were copied apart")
             out.backward(x[3])
             found.append([v.detach().cpu().numpy() for v in (out, *[a.grad for a in leaves])])
-        apart = max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True))
+        apart = max(
+            float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(*found, strict=True)
+        )
         if not apart <= (1e-5 if dtype == "float32" else 1e-13):
             wrong.append(f"attention of {queries} to {keys}, {causal}: apart by {apart}")
     return wrong
@@ -285,7 +294,9 @@ def many_rows(dtype: str) -> list[str]:
         places = np.where(rng.random(4000) < 0.7, 5, rng.integers(0, rows, 4000))
         found = []
         for device in ("cpu", "cuda"):
-            table = torch.nn.Embedding(rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device)
+            table = torch.nn.Embedding(
+                rows, 3, padding_idx=7, dtype=getattr(torch, dtype), device=device
+            )
             torch.manual_seed(0)
             pull = torch.randn(4000, 3, dtype=getattr(torch, dtype)).to(device)
             table(torch.tensor(places).to(device)).backward(pull)
@@ -293,6 +304,28 @@ def many_rows(dtype: str) -> list[str]:
         apart = float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
         if not apart <= (1e-5 if dtype == "float32" else 1e-13):
             wrong.append(f"rows of {rows}: apart by {apart}")
+    return wrong
+
+
+def cast_layers(dtype: str) -> list[str]:
+    """What a linear layer does under autocast other than the function, to the bit."""
+    import tautograd as torch
+
+    wrong = []
+    for rows in ((5,), (2, 5)):
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(8, 16).to("cuda")
+        x, found = torch.randn(*rows, 8).to("cuda"), []
+        for run in (layer, lambda v, at=layer: torch.nn.functional.linear(v, at.weight, at.bias)):
+            layer.zero_grad()
+            given = x.detach().requires_grad_()
+            with torch.autocast("cuda", dtype=getattr(torch, dtype)):
+                out = run(given)
+            out.sum().backward()
+            tensors = (out.detach(), given.grad, layer.weight.grad, layer.bias.grad)
+            found.append([v.float().cpu().numpy() for v in tensors])
+        if not all((a == b).all() for a, b in zip(*found, strict=True)):
+            wrong.append(f"a linear layer of {rows} rows under autocast")
     return wrong
 
 
@@ -309,6 +342,8 @@ def main(dtype: str, records: list[str]) -> None:
         problems += many_classes(dtype) + recurrent_steps(backend, dtype)
         problems += long_attention(backend, dtype)
         problems += many_rows(dtype)
+    else:
+        problems += cast_layers(dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

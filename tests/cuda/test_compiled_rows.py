@@ -1,4 +1,4 @@
-"""Kernels that reduce rows, on a stand-in for a GPU: a thread has several neighbours of a row at once where they lie so."""
+"""Kernels that reduce rows, on a stand-in for a GPU: a thread has several neighbours at once where it can."""
 
 from __future__ import annotations
 

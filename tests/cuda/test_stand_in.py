@@ -280,6 +280,39 @@ def test_a_linear_layer_of_half_precision_asks_the_kernel_that_takes_it(
     assert shortly[0](*shortly[1:], flat, layer.weight) is not None
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [(5,), (2, 5)])
+def test_a_linear_layer_under_autocast_is_the_function(rows: tuple[int, ...], bias: bool) -> None:
+    """Results, gradients, nodes and the casts that are kept; the region is what it was afterwards."""
+    layer = torch.nn.Linear(3, 4, bias=bias).to("cuda")
+    x = torch.randn(*rows, 3, device="cuda").requires_grad_()
+
+    def outcome(run: Any) -> tuple[list[Any], list[str]]:
+        for tensor in (x, *layer.parameters()):
+            tensor.grad = None
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            first, second = run(x), run(x * 2)  # whose weights are cast once
+            assert torch.is_autocast_enabled("cuda")
+            assert (x @ layer.weight.t()).dtype == torch.bfloat16
+        (first * second).sum().backward()
+        node, names = first.grad_fn, []
+        while node is not None:
+            names.append(node.name())
+            node = next((n for n, _ in reversed(node.next_functions) if n is not None), None)
+        return [first.detach(), *[t.grad for t in (x, *layer.parameters())]], names
+
+    found, names = outcome(layer)
+    wanted, others = outcome(lambda v: torch.nn.functional.linear(v, layer.weight, layer.bias))
+    assert names == others
+    assert "ToCopyBackward0" in names
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype
+        torch.testing.assert_close(a, b)
+    with torch.autocast("cuda", dtype=torch.bfloat16), pytest.raises(RuntimeError, match="shapes"):
+        layer(torch.ones(2, 7, device="cuda"))
+    assert layer(x).dtype == torch.float32
+
+
 def test_a_batch_of_examples() -> None:
     """`vmap` over arrays on a GPU: batches of them."""
     x = torch.arange(6.0, device="cuda").reshape(3, 2)

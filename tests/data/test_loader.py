@@ -21,6 +21,7 @@ import pytest
 
 import tautograd
 from tests.both import same
+from tests.data.squares import Squares
 from tests.data.test_datasets import rows
 
 # Said on a machine with one processor.
@@ -418,16 +419,6 @@ def test_wrong_use(torch: Any) -> Any:
 
 
 # --- processes ------------------------------------------------------------------------------------
-
-
-class Squares(tautograd.utils.data.Dataset[Any]):
-    """A dataset that a new interpreter can import."""
-
-    def __len__(self) -> int:
-        return 4
-
-    def __getitem__(self, index: int) -> Any:
-        return tautograd.full((2,), float(index * index))
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

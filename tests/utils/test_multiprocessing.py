@@ -12,34 +12,7 @@ import pytest
 import tautograd
 import tautograd.multiprocessing as mp
 from tests.both import same
-
-
-def _add_one(number, tensor):
-    tensor[number] += 1
-
-
-def _fail(number, at):
-    if number == at:
-        raise ValueError(f"process {number} is not well")
-
-
-def _leave(number, code):
-    if code < 0:
-        os.kill(os.getpid(), -code)
-    os._exit(code)
-
-
-def _answer(requests, answers):
-    tensor = requests.get(timeout=60)
-    tensor.mul_(2)
-    answers.put(("seen", tensor.sum().item(), tensor.requires_grad, type(tensor).__name__))
-    requests.get(timeout=60)
-
-
-def _train(number, model):
-    with tautograd.no_grad():
-        for param in model.parameters():
-            param.fill_(number + 1.0)
+from tests.utils.process_work import add_one, answer, fail, leave, train
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -47,14 +20,14 @@ def test_what_one_process_writes_the_other_reads(method):
     x = tautograd.zeros(3).share_memory_()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork among the test's own threads
-        mp.start_processes(_add_one, (x,), nprocs=2, start_method=method)
+        mp.start_processes(add_one, (x,), nprocs=2, start_method=method)
     assert x.tolist() == [1.0, 1.0, 0.0]
 
 
 def test_sending_a_tensor_shares_it():
     context = mp.get_context("spawn")
     requests, answers = context.Queue(), context.Queue()
-    process = context.Process(target=_answer, args=(requests, answers))
+    process = context.Process(target=answer, args=(requests, answers))
     process.start()
     param = tautograd.nn.Parameter(tautograd.ones(2, 3), requires_grad=False)
     assert not param.is_shared()
@@ -70,7 +43,7 @@ def test_a_whole_model():
     model = tautograd.nn.Linear(2, 2)
     assert model.share_memory() is model
     assert all(param.is_shared() for param in model.parameters())
-    mp.spawn(_train, (model,), nprocs=1)
+    mp.spawn(train, (model,), nprocs=1)
     assert {float(v) for param in model.parameters() for v in param.view(-1)} == {1.0}
 
 
@@ -110,7 +83,7 @@ def test_nothing_is_left_open():
 
 def test_the_error_of_a_process():
     with pytest.raises(mp.ProcessRaisedException, match="process 1 is not well") as error:
-        mp.spawn(_fail, (1,), nprocs=2)
+        mp.spawn(fail, (1,), nprocs=2)
     assert error.value.error_index == 1
     assert "-- Process 1 terminated with the following error:" in str(error.value)
 
@@ -120,12 +93,12 @@ def test_the_error_of_a_process():
 )
 def test_a_process_that_leaves(code, said):
     with pytest.raises(mp.ProcessExitedException, match=said) as error:
-        mp.start_processes(_leave, (code,), start_method="spawn")
+        mp.start_processes(leave, (code,), start_method="spawn")
     assert error.value.exit_code == code
 
 
 def test_not_waiting():
-    context = mp.spawn(_fail, (5,), nprocs=2, join=False)
+    context = mp.spawn(fail, (5,), nprocs=2, join=False)
     assert len(context.pids()) == 2
     while not context.join():
         pass

@@ -32,6 +32,10 @@ from tautograd._arrays.cuda.gemm import Gemm  # noqa: E402
 from tests.cuda.fake import FakeBackend  # noqa: E402
 
 
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
 class _Piece:
     """Memory that is an address."""
 
@@ -144,7 +148,9 @@ class _Graph:
         def node(*args: Any, **options: Any) -> Any:
             if name.startswith(("conv", "sdpa")):
                 self._name = name
-            return (self,) * 3 if name == "sdpa_backward" else (self, self) if name == "sdpa" else self
+            return (
+                (self,) * 3 if name == "sdpa_backward" else (self, self) if name == "sdpa" else self
+            )
 
         return node
 
@@ -169,8 +175,12 @@ def main(arguments: list[str]) -> None:
     import tautograd
 
     parser = argparse.ArgumentParser(description="What the host does in a step on a GPU.")
-    parser.add_argument("rows", nargs="*", choices=[[], *gpu_models.ROWS], default=list(gpu_models.ROWS))
-    parser.add_argument("--profile", type=int, default=0, help="so many functions, by their own time")
+    parser.add_argument(
+        "rows", nargs="*", choices=[[], *gpu_models.ROWS], default=list(gpu_models.ROWS)
+    )
+    parser.add_argument(
+        "--profile", type=int, default=0, help="so many functions, by their own time"
+    )
     parser.add_argument("--by", default="tottime")
     parser.add_argument("--steps", type=int, default=10)
     given = parser.parse_args(arguments)
@@ -191,10 +201,12 @@ def main(arguments: list[str]) -> None:
             step()
             best = min(best, time.process_time() - start - backend.cupy.seconds)
         launches = sum(counts.values())
-        print(f"{name}: {launches} launches, {best * 1e3:.2f} ms of Python, {best / launches * 1e6:.1f} us each")
+        say(
+            f"{name}: {launches} launches, {best * 1e3:.2f} ms of Python, {best / launches * 1e6:.1f} us each"
+        )
         for label, found in (("", counts), ("CuPy's: ", others)):
             parts = sorted(found.items(), key=lambda item: -item[1])
-            print(f"  {label}" + ", ".join(f"{n} {name}" for name, n in parts))
+            say(f"  {label}" + ", ".join(f"{n} {name}" for name, n in parts))
         if given.profile:
             profile = cProfile.Profile()
             profile.enable()

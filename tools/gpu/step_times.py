@@ -33,6 +33,10 @@ from bench import gpu_models  # noqa: E402
 _ROUNDS = 15
 
 
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
 def host() -> str:
     """The host's processor and how busy it is."""
     names = [
@@ -43,7 +47,9 @@ def host() -> str:
     return f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}"
 
 
-def least(work: Callable[[], Any], wait: Callable[[], Any], rounds: int = _ROUNDS) -> tuple[float, float]:
+def least(
+    work: Callable[[], Any], wait: Callable[[], Any], rounds: int = _ROUNDS
+) -> tuple[float, float]:
     """Milliseconds of one step until it is issued, and until it is done: the least of several."""
     issued = done = float("inf")
     for _ in range(rounds):
@@ -69,7 +75,9 @@ def steadily(work: Callable[[], Any], wait: Callable[[], Any], count: int = 20) 
     return best * 1e3
 
 
-def kernels(torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count: int = 3) -> dict[str, tuple[int, float]]:
+def kernels(
+    torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count: int = 3
+) -> dict[str, tuple[int, float]]:
     """Of each kernel, how often it runs in a step, and its microseconds."""
     wait()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -88,7 +96,9 @@ def kernels(torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count:
     return {name: (len(times) // count, sum(times) / count) for name, times in found.items()}
 
 
-def told(torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any], most: int) -> None:
+def told(
+    torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any], most: int
+) -> None:
     """Prints the figures of a step."""
     for _ in range(4):
         work()
@@ -96,10 +106,10 @@ def told(torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any
     steady = steadily(work, wait)
     found = kernels(torch, work, wait)
     busy, count = sum(t for _, t in found.values()) / 1e3, sum(n for n, _ in found.values())
-    print(f"{label}: {steady:.2f} ms among many, alone {done:.2f}, issued in {issued:.2f}; "
+    say(f"{label}: {steady:.2f} ms among many, alone {done:.2f}, issued in {issued:.2f}; "
           f"{count} kernels, {busy:.2f} ms")  # fmt: skip
     for name, (n, micro) in sorted(found.items(), key=lambda item: -item[1][1])[:most]:
-        print(f"    {micro:9.1f} us  {n:4}  {name[:110]}")
+        say(f"    {micro:9.1f} us  {n:4}  {name[:110]}")
 
 
 def row(name: str, engines: int, whole: bool, most: int, profile: int) -> None:
@@ -161,7 +171,7 @@ def single_calls() -> None:
         "cupy fill": lambda: y.raw.fill(0),
         "ndarray over memory": lambda: cupy.ndarray(x.shape, np.float32, x.raw.data),
     }
-    print(host())
+    say(host())
     for name, call in calls.items():
         best = float("inf")
         for _ in range(7):
@@ -170,7 +180,7 @@ def single_calls() -> None:
             for _ in range(200):
                 call()
             best = min(best, time.perf_counter() - start)
-        print(f"    {best / 200 * 1e6:7.2f} us  {name}")
+        say(f"    {best / 200 * 1e6:7.2f} us  {name}")
 
 
 def main(arguments: list[str]) -> None:
@@ -189,7 +199,7 @@ def main(arguments: list[str]) -> None:
     single_calls()
     for name in given.rows:
         row(name, 1 if given.ours else 2, given.whole, given.kernels, given.profile)
-    print(host())
+    say(host())
 
 
 if __name__ == "__main__":

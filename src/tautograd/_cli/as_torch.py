@@ -24,7 +24,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from tautograd._names.resolve import is_own_affair
-from tautograd._nearest import missing_name
+from tautograd._nearest import missing_name, no_attribute
 from tautograd.torch_version import TorchVersion
 
 from .twin_module import twin_of
@@ -209,7 +209,7 @@ def _explain_what_is_missing(module: ModuleType, foreign_name: str) -> None:
                 pass
         if name.startswith("__"):  # asked for by the language at every turn: no search, no hint
             raise AttributeError(f"module '{foreign_name}' has no attribute '{name}'", name=name)
-        raise AttributeError(missing_name(foreign_name, name, _public_names(module)), name=name)
+        raise no_attribute(foreign_name, name, lambda: _public_names(module))
 
     module.__dict__["__getattr__"] = __getattr__
     # `import torch` alone gives torch.nn too, without passing through the finder again.

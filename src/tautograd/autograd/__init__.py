@@ -12,6 +12,7 @@ from .._autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .._lazy import named_later as _named_later
 from .._ops.declare.python_surface import speak
 from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph, variable
 from .gradcheck import gradcheck, gradgradcheck
@@ -55,8 +56,4 @@ class SavedTensor:
 speak(globals(), ("backward", "grad", "gradcheck", "gradgradcheck"))
 
 if not TYPE_CHECKING:  # type checkers know what there is
-
-    def __getattr__(name: str) -> object:
-        from .._nearest import missing_name
-
-        raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    __getattr__, __dir__ = _named_later(__name__)

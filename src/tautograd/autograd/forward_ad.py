@@ -29,6 +29,6 @@ def __getattr__(name: str) -> Any:
         from .._autograd.forward_ad import current_level
 
         return current_level()
-    from .._nearest import missing_name
+    from .._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())

@@ -225,6 +225,6 @@ def __getattr__(name: str) -> Any:
         if name in CUDA_LEGACY_TYPES:
             globals()[name] = CUDA_LEGACY_TYPES[name]
             return CUDA_LEGACY_TYPES[name]
-    from .._nearest import missing_name
+    from .._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())

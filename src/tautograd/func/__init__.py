@@ -13,6 +13,7 @@ from .._autograd.transforms.transforms import (
     vjp,
 )
 from .._autograd.transforms.vmap import vmap
+from .._lazy import named_later as _named_later
 from .._ops.declare.python_surface import speak
 from ._batch_norm import replace_all_batch_norm_modules_
 from ._functionalize import functionalize
@@ -38,8 +39,4 @@ __all__ = [
 speak(globals(), __all__)
 
 if not TYPE_CHECKING:  # type checkers know what there is
-
-    def __getattr__(name: str) -> object:
-        from .._nearest import missing_name
-
-        raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    __getattr__, __dir__ = _named_later(__name__)

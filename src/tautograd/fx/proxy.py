@@ -15,9 +15,9 @@ def __getattr__(name: str) -> Any:
         from .tracing import GraphAppendingTracer
 
         return GraphAppendingTracer
-    from .._nearest import missing_name
+    from .._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())
 
 
 class TracerBase:

@@ -18,6 +18,6 @@ def __getattr__(name: str) -> object:
 
         globals()[name] = linear_cross_entropy
         return linear_cross_entropy
-    from .._nearest import missing_name
+    from .._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())

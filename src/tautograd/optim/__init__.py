@@ -55,6 +55,6 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module(f"{__name__}.swa_utils")
-    from .._nearest import missing_name
+    from .._nearest import no_attribute
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    raise no_attribute(__name__, name, globals())

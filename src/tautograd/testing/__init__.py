@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from .._lazy import named_later as _named_later
 from .._ops.declare.python_surface import speak
 from ._close import assert_allclose, assert_close
 from ._gradients import assert_gradients
@@ -12,8 +13,4 @@ __all__ = ["assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
 speak(globals(), ("assert_allclose", "assert_close", "make_tensor"))
 
 if not TYPE_CHECKING:  # type checkers know what there is
-
-    def __getattr__(name: str) -> object:
-        from .._nearest import missing_name
-
-        raise AttributeError(missing_name(__name__, name, globals()), name=name)
+    __getattr__, __dir__ = _named_later(__name__)

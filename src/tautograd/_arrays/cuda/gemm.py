@@ -83,13 +83,18 @@ _PACK_PLACES = Struct("q" * (3 + 9 * _AT_ONCE)).pack_into
 # Where the matrices of batches in two dimensions begin: of both factors and of the result of each product.
 _PLACES = f"""
 typedef long long Int;
-extern "C" __global__ void places(Int* table, Int count, Int inner, {", ".join(
-    f"Int s{i}, Int o{i}, Int i{i}" for i in range(3 * _AT_ONCE)
-)}) {{
+extern "C" __global__ void places(Int* table, Int count, Int inner, {
+    ", ".join(f"Int s{i}, Int o{i}, Int i{i}" for i in range(3 * _AT_ONCE))
+}) {{
   Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   Int a = i / inner, b = i % inner;
-  {" ".join(f"if (s{i}) table[{i} * count + i] = s{i} + a * o{i} + b * i{i};" for i in range(3 * _AT_ONCE))}
+  {
+    " ".join(
+        f"if (s{i}) table[{i} * count + i] = s{i} + a * o{i} + b * i{i};"
+        for i in range(3 * _AT_ONCE)
+    )
+}
 }}
 """
 _INT = np.dtype(np.int64)
@@ -440,7 +445,8 @@ class ByHeads:
         for x, y, out in products:
             (m, n), k = out.shape[-2:], x.shape[-1]
             lies = [
-                _as_it_lies(a, *sides, size) for a, sides in ((x, (m, k)), (y, (k, n)), (out, (m, n)))
+                _as_it_lies(a, *sides, size)
+                for a, sides in ((x, (m, k)), (y, (k, n)), (out, (m, n)))
             ]
             if None in lies or lies[2][0] == _TRANS:  # type: ignore[index]
                 self.fits = False

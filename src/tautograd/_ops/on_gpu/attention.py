@@ -61,7 +61,9 @@ WEIGHTS_BACK = kernel(
 }""",
 )
 
-_LEAST_HALF = 128  # positions, from which on it pays to leave out what causal attention does not see
+_LEAST_HALF = (
+    128  # positions, from which on it pays to leave out what causal attention does not see
+)
 
 
 def _threads(keys: int) -> int:
@@ -239,7 +241,7 @@ def _weights_back(
         width = g.shape[-1]
         heads, places = rows // queries, (0, queries * width, width) * 2
     WEIGHTS_BACK(
-        scores.dtype.char, rows, _threads(keys), slopes.ptr, scores.ptr, sums.ptr, g.ptr, out.ptr, queries,
+        scores.dtype.char, rows, threads_for(keys), slopes.ptr, scores.ptr, sums.ptr, g.ptr, out.ptr, queries,
         keys, g.shape[-1], scale, causal, heads, *places,
     )  # fmt: skip
 

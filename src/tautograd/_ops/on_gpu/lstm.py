@@ -88,7 +88,8 @@ FUSED = kernel(
       Pack found;
       if (there && wide && start < width) found = *(const Pack*)from;
       else for (int e = 0; e < PACK; ++e) found.at[e] = there && start + e < width ? from[e] : (T)0;
-      *(of_state ? &left[k * PACK / DEEP][line][k % (DEEP / PACK)] : &right[k * PACK / DEEP][w][k % (DEEP / PACK)]) = found;
+      int part = k * PACK / DEEP, place = k % (DEEP / PACK);
+      if (of_state) left[part][line][place] = found; else right[part][w][place] = found;
     }
     __syncthreads();
     for (int k = 0; k < DEEP / PACK; ++k) {
@@ -210,7 +211,7 @@ def _lstm(
     cells, outs = new((count, width), dtype), new((count, width), dtype)
     n, row = batch * width, batch * width * dtype.itemsize
     fused, blocks = _fused_blocks(batch, width), blocks_for(n)
-    product = None if fused else gemm.rows_by(code, batch, 4 * width, width, True)
+    product: Any = None if fused else gemm.rows_by(code, batch, 4 * width, width, True)
     weight, b1, b2 = w_hh.ptr, address_of(b_ih), address_of(b_hh)
     wide = _are_even(dtype, width, h, outs, w_hh)
     state, cell, last = h.ptr, c.ptr, 0
@@ -249,7 +250,7 @@ def _lstm_back(
     moved: Any = np.copy(dc)  # written over at each step
     n, row = batch * width, batch * width * dtype.itemsize
     fused, blocks = _fused_blocks(batch, width), blocks_for(n)
-    product = None if fused else gemm.rows_by(code, batch, width, 4 * width, False)
+    product: Any = None if fused else gemm.rows_by(code, batch, width, 4 * width, False)
     state, later, weight = dh.ptr, 0, w_hh.ptr
     wide = _are_even(dtype, width, slopes)
     for step in range(len(sizes) - 1, -1, -1):
@@ -265,7 +266,9 @@ def _lstm_back(
             )  # fmt: skip
             later = slope
         else:
-            STEP_BACK(code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width)
+            STEP_BACK(
+                code, blocks, THREADS, down, state, moved.ptr, *given, before, slope, n, width
+            )
             product(slope, weight, room.ptr, False)
         state = room.ptr
     if fused:
