@@ -249,7 +249,9 @@ import os, time
 os.write(1, f"pid {os.environ['RANK']} {os.getpid()}\\n".encode())
 time.sleep(60)
 """
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
     job = launched(tmp_path, "-n", "2", text=text)
+    signal.signal(signal.SIGHUP, before)
     processes = [int(job.stdout.readline().split()[2]) for _ in range(2)]
     job.send_signal(signal.SIGHUP)
     job.communicate(timeout=30)
@@ -291,7 +293,7 @@ def test_hostfile(tmp_path):
     """MPI's own launcher starts the ranks of each machine, also where it is on nobody's path."""
     hosts, script = tmp_path / "hosts", tmp_path / "script.py"
     hosts.write_text("localhost\n")
-    script.write_text("import os\nprint('rank', os.environ['PMI_RANK'])\n")
+    script.write_text("import os\nos.write(1, f\"rank {os.environ['PMI_RANK']}\\n\".encode())\n")
     command = [sys.executable, "-m", "tautograd", "launch", "-n", "2", "--hostfile", str(hosts)]
     done = subprocess.run(
         [*command, str(script)], capture_output=True, text=True, timeout=60, check=False,

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._user_code.sites import warning_level
 from .._user_code.stack import user_site
-from ._blocking import Gone, made
+from ._blocking import made
 from ._board import Board
 from ._errors import DistError
 from ._joining import launched_by_mpi, leave_without_goodbye, mpi, world
@@ -258,7 +258,8 @@ def init_process_group(
     if device is None:
         device = int(local) if local else 0
     _State.made = 1
-    _State.world = _joined(comm, range(size), limit, name, "default_pg", device, label, gone)
+    board = made(lambda: Board(comm), label, limit, gone)
+    _State.world = ProcessGroup(comm, board, range(size), limit, name, "0", "default_pg", device)
     _State.world.bound_device_id = device_id
     _State.groups = [_State.world]
     GroupMember.WORLD = _State.world
@@ -331,20 +332,15 @@ def new_group(
 
     members = everyone.comm.Get_group().Incl(chosen)
     create = lambda: everyone.comm.Create_group(members, _State.made)  # noqa: E731
-    comm = made(create, label, limit, gone)
-    found = _joined(
-        comm, chosen, limit, name, group_desc or "undefined", everyone._device, label, gone
-    )
+    # Its own time limit is for what its ranks wait for later; to be made may take as long as anything of all ranks.
+    comm = made(create, label, everyone.timeout, gone)
+    board = made(lambda: Board(comm), label, everyone.timeout, gone)
+    found = ProcessGroup(
+        comm, board, chosen, limit, name, str(_State.made - 1), group_desc or "undefined",
+        everyone._device,
+    )  # fmt: skip
     _State.groups.append(found)
     return found
-
-
-def _joined(
-    comm: Any, ranks: Sequence[int], limit: timedelta, backend: str, desc: str, device: int | None, label: str,
-    gone: Gone,
-) -> ProcessGroup:  # fmt: skip
-    board = made(lambda: Board(comm), label, limit, gone)
-    return ProcessGroup(comm, board, ranks, limit, backend, str(_State.made - 1), desc, device)
 
 
 def new_subgroups(

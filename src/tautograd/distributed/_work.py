@@ -25,6 +25,7 @@ _SPIN = 3e-4  # seconds during which giving way to others is all the pause there
 # MPI moves a long message a piece at a call, so pauses are a small part of what has been waited already.
 _PAUSE_SHARE = 0.03
 _LONGEST_PAUSE = 1e-3
+_PAUSE = 2e-4  # between two looks at work that nobody waits for
 GAVE_UP = "\x01"  # before what a rank waited in, on the board
 _LOOK_EVERY = 0.05  # seconds between two looks at what the other ranks do
 
@@ -57,6 +58,7 @@ class Work:
         self._error: BaseException | None = None
         self._future: Future | None = None
         self._is_awaited = False  # who waits moves it on
+        self._is_looked_after = False
         self._noted: Any = None  # where a program that is being recorded has started it
 
     def _poll(self) -> bool:
@@ -164,7 +166,7 @@ class Work:
         began = now = time.monotonic()
         look = now + _LOOK_EVERY
         self._group.waits(self.label)
-        self._is_awaited = True
+        progress.is_awaited(self, True)
         try:
             while not self._poll():
                 now = time.monotonic()
@@ -181,7 +183,7 @@ class Work:
                 if error is not None:
                     self._fail(error)
         finally:
-            self._is_awaited = False
+            progress.is_awaited(self, False)
             # A rank that gave up a moment before another says so, and not that it computes.
             self._group.waits("" if self._error is None else f"{GAVE_UP}{self.label}")
 
@@ -202,6 +204,7 @@ class _Progress:
         self._thread: threading.Thread | None = None
 
     def look_after(self, work: Work) -> None:
+        work._is_looked_after = True
         with self._lock:
             self._works.append(work)
             if self._thread is None:
@@ -211,11 +214,23 @@ class _Progress:
                 self._thread.start()
         self._wake.set()
 
+    def is_awaited(self, work: Work, awaited: bool) -> None:
+        """Note that somebody waits for it, who moves it on, or no longer."""
+        work._is_awaited = awaited
+        if awaited or not work._is_looked_after:
+            return
+        with self._lock:
+            if work._done:
+                self._works = [other for other in self._works if other is not work]
+            else:  # given up by an interrupt
+                self._wake.set()
+
     def _run(self) -> None:
         while True:
             self._wake.wait()
             with self._lock:
-                works = list(self._works)
+                works = [work for work in self._works if not work._is_awaited]
+                some_are_awaited = len(works) < len(self._works)
                 if not works:
                     self._wake.clear()
                     continue
@@ -223,7 +238,8 @@ class _Progress:
             if done:
                 with self._lock:
                     self._works = [work for work in self._works if id(work) not in done]
-            time.sleep(2e-4)
+            # Who waits for one moves MPI, and so all, on: a core that ranks share is better left to another.
+            time.sleep(_LONGEST_PAUSE if some_are_awaited else _PAUSE)
 
 
 def _moved_on(works: list[Work]) -> set[int]:

@@ -1,5 +1,6 @@
 """Checkpoints of ranks: written, loaded, refused."""
 
+import warnings
 from pathlib import Path
 
 
@@ -24,5 +25,17 @@ def main(torch, dist, folder):
         refused = ""
     except checkpoint.CheckpointException as error:
         refused = str(error)
+    first = dist.new_group([0])  # a rank outside of it has nothing to do, and is told so
+    mine = {"of whom": rank}
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        checkpoint.save(mine, checkpoint_id=path / "beside" / "of one", process_group=first)
+        dist.barrier()
+        checkpoint.load(mine, checkpoint_id=path / "beside" / "of one", process_group=first)
+    assert mine == {"of whom": rank}
+    assert [str(note.message) for note in noted] == [
+        f"Running checkpoint.{name} on global rank {rank} which does not belong to the given group."
+        for name in (("save", "load") if rank else ())
+    ]
     said = [model.weight.tolist() == expected, empty["step"], empty["shards"], files, refused]
     return [*said[:2], {k: v.tolist() for k, v in said[2].items()}, *said[3:]]

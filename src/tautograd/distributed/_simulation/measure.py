@@ -1,24 +1,26 @@
-"""The network of this machine, measured: all_reduces of several sizes, between two ranks and between many.
+"""The network of this machine, measured: all_reduces of several sizes, and steps of a few ranks and of many.
 
 python -m tautograd.distributed._simulation.measure RESULT.json
 
 Two ranks take A + S / B seconds for S bytes. Messages between ranks of a machine are copied by the ranks themselves, so
 that they share the cores for that, too. Ranks that take turns on a core find its caches full of each other's numbers,
-and look in vain whether the others have come. How much that costs is the processor time that several ranks for each
-core need as a rule, over what two ranks need that nobody disturbs, which is the least that was seen. Both costs have a
-part that grows with the work and one that every wait has, however little is done: layers and messages of several sizes
-tell them apart. Messages are sent and waited for as buckets of gradients are, right after they were computed.
+and look in vain whether the others have come. How much that costs is the processor time of steps (layers forward and
+backward, an all_reduce that is waited for, an update) of several ranks for each core, over that of two. Several of a
+kind follow each other, as in training: two ranks find in their caches what the step before has left there, and it is
+this that many lose. Some of it every wait costs, however little is done, and some grows with the work: exchanges with
+what they take anyway, computing with the memory that a step goes through. Steps of several sizes tell them apart.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,18 @@ import numpy as np
 from .network import GIGA, MICRO, Network
 
 SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
-WIDTHS = (64, 128, 256, 512)  # of layers
-_TURNS = 20
+STEPS = (
+    (24, 1 << 12),
+    (48, 1 << 17),
+    (80, 1 << 20),
+    (144, 1 << 18),
+    (208, 1 << 21),
+    (336, 1 << 16),
+)
+"""Widths of layers, and bytes that are exchanged after them."""
+_LAYERS = 6
+_TURNS = 8
+_IN_A_ROW = 8
 _ALL = 1 << 30  # ranks on a machine: however many there are
 
 
@@ -69,15 +81,18 @@ def here() -> Network:
 def network_from(found: dict[str, Any], count: int) -> Network:
     """The network that such times are of."""
     few, many = found["few"], found["many"]
-    latency, bandwidth = fitted(SIZES, few["exchanging"])
+    latency, bandwidth = fitted(SIZES, found["walls"])
     link = bandwidth / GIGA, latency / MICRO
     alone = Network(*link, _ALL, *link)
     ranks = crowd(count)
-    least = [alone.seconds("all_reduce", size, ranks, ranks) for size in SIZES]
+    least = [alone.seconds("all_reduce", size, ranks, ranks) for _, size in STEPS]
     looking, waiting = _beyond(least, many["exchanging"])
-    returning, turns = _beyond(few["computing"], many["computing"])
+    # Parameters, gradients and Adam's two states.
+    memory = [_LAYERS * (width + 3) * width * 4 * 4 for width, _ in STEPS]
+    returning, per_byte = _added(memory, few["computing"], many["computing"])
+    refill = 1 / per_byte / GIGA if per_byte else math.inf
     return Network(
-        *link, _ALL, *link, count, turns, waiting, ranks / count, looking / MICRO, returning / MICRO,
+        *link, _ALL, *link, count, waiting, ranks / count, looking / MICRO, returning / MICRO, refill,
     )  # fmt: skip
 
 
@@ -93,54 +108,111 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
     return float(constant), float(factor)
 
 
-class _Load:
-    """Steps' work: layers of several widths forward and backward, and then an all_reduce of each size."""
+def _added(
+    memory: Sequence[int], few: Sequence[float], many: Sequence[float]
+) -> tuple[float, float]:
+    """What crowding adds to a step, each time and for each byte that it goes through: neither takes anything away."""
+    size, added, scale = np.array(memory, float), np.array(many) - few, 1 / np.array(many)
+    table = np.stack([scale, size * scale], axis=1)  # by relative errors
+    constant, per_byte = np.linalg.lstsq(table, added * scale, rcond=None)[0]
+    if per_byte < 0.0:
+        return max(0.0, float(np.median(added))), 0.0
+    if constant < 0.0:
+        return 0.0, max(0.0, float(np.median(added / size)))
+    return float(constant), float(per_byte)
 
-    def __init__(
-        self, group: Any, clock: Callable[[], float], of: Callable[[list[float]], float]
-    ) -> None:
+
+def _block(width: int) -> list[Any]:
+    """Layers of more than one kind, as programs have them: caches hold what an interpreter goes through, too."""
+    import tautograd
+
+    nn = tautograd.nn
+    return [nn.Linear(width, width), nn.LayerNorm(width), nn.GELU(), nn.Dropout(0.1)]
+
+
+class _Load:
+    """Training steps of several sizes on some ranks, and what they need."""
+
+    def __init__(self, group: Any) -> None:
         import tautograd
 
-        self._group, self._clock, self._of = group, clock, of
+        self._group = group
         self._models = [
-            tautograd.nn.Sequential(
-                *(
-                    layer
-                    for _ in range(4)
-                    for layer in (tautograd.nn.Linear(width, width), tautograd.nn.ReLU())
-                )
-            )
-            for width in WIDTHS
+            tautograd.nn.Sequential(*(layer for _ in range(_LAYERS) for layer in _block(width)))
+            for width, _ in STEPS
         ]
-        self._inputs = [tautograd.ones(128, width) for width in WIDTHS]
-        self._buffers = [tautograd.zeros(size // 4) for size in SIZES]
-        self.computing: list[list[float]] = [[] for _ in WIDTHS]
-        self.exchanging: list[list[float]] = [[] for _ in SIZES]
+        self._optimizers = [tautograd.optim.Adam(m.parameters()) for m in self._models]
+        self._inputs = [tautograd.ones(64, width) for width, _ in STEPS]
+        self._buffers = [tautograd.zeros(size // 4) for _, size in STEPS]
+        self._computing: list[list[float]] = [[] for _ in STEPS]
+        self._exchanging: list[list[float]] = [[] for _ in STEPS]
 
     def run(self) -> None:
-        """Once."""
+        """A few steps of each size; the first of them finds nothing in the caches, and does not count."""
+        for i in range(len(STEPS)):
+            for again in range(_IN_A_ROW):
+                computing, exchanging = self._step(i)
+                if again:
+                    self._computing[i].append(computing)
+                    self._exchanging[i].append(exchanging)
+
+    def _step(self, i: int) -> tuple[float, float]:
         from tautograd import distributed
 
-        for model, x, times in zip(self._models, self._inputs, self.computing, strict=True):
-            distributed.barrier(self._group)
-            began = time.thread_time()
-            model.zero_grad()
-            model(x).sum().backward()
-            times.append(time.thread_time() - began)
-        for buffer, times in zip(self._buffers, self.exchanging, strict=True):
-            distributed.barrier(self._group)
-            began = self._clock()
-            work = distributed.all_reduce(buffer, group=self._group, async_op=True)
-            assert work is not None
-            work.wait()
-            times.append(self._clock() - began)
+        began, at = time.process_time(), time.thread_time()
+        self._optimizers[i].zero_grad()
+        self._models[i](self._inputs[i]).sum().backward()
+        computing = time.thread_time() - at
+        work = distributed.all_reduce(self._buffers[i], group=self._group, async_op=True)
+        assert work is not None
+        work.wait()
+        at = time.thread_time()
+        self._optimizers[i].step()
+        computing += time.thread_time() - at
+        return computing, time.process_time() - began - computing
 
     def times(self) -> dict[str, Any]:
-        """What it takes: undisturbed, or as a rule."""
+        """What a step takes on average over the ranks, in those that others on the machine disturb little."""
+        from tautograd import distributed
+
+        told: list[Any] = [None] * distributed.get_world_size(self._group)
+        distributed.all_gather_object(told, (self._computing, self._exchanging), self._group)
         return {
-            "computing": [self._of(times) for times in self.computing],
-            "exchanging": [self._of(times) for times in self.exchanging],
+            name: [
+                _lower(
+                    list(map(statistics.fmean, zip(*(own[which][i] for own in told), strict=True)))
+                )
+                for i in range(len(STEPS))
+            ]
+            for which, name in enumerate(("computing", "exchanging"))
         }
+
+
+def _lower(seconds: list[float]) -> float:
+    """The lower quartile: what else runs on a machine can only add."""
+    return statistics.quantiles(seconds, n=4)[0]
+
+
+class _Walls:
+    """The fastest all_reduces of two ranks."""
+
+    def __init__(self, pair: Any) -> None:
+        import tautograd
+
+        self._pair = pair
+        self._buffers = [tautograd.zeros(size // 4) for size in SIZES]
+        self.seconds = [math.inf for _ in SIZES]
+
+    def run(self) -> None:
+        """Three of each size."""
+        from tautograd import distributed
+
+        for i, buffer in enumerate(self._buffers):
+            for _ in range(3):
+                distributed.barrier(self._pair)
+                began = time.perf_counter()
+                distributed.all_reduce(buffer, group=self._pair)
+                self.seconds[i] = min(self.seconds[i], time.perf_counter() - began)
 
 
 def main(path: str) -> None:
@@ -152,15 +224,18 @@ def main(path: str) -> None:
     distributed.init_process_group("mpi")
     rank = distributed.get_rank()
     pair = distributed.new_group([0, 1])
-    few = _Load(pair, time.perf_counter, min)
-    many = _Load(None, time.process_time, statistics.median)
+    walls, few, many = _Walls(pair), _Load(pair), _Load(None)
     for _ in range(_TURNS):
         if rank < 2:
+            walls.run()
             few.run()
         distributed.barrier()  # the others wait here, asleep
         many.run()
+    found = {"walls": walls.seconds, "many": many.times()}
+    if rank < 2:
+        found["few"] = few.times()
     if rank == 0:
-        Path(path).write_text(json.dumps({"few": few.times(), "many": many.times()}))
+        Path(path).write_text(json.dumps(found))
     distributed.destroy_process_group()
 
 

@@ -37,16 +37,17 @@ class Network:
     """In microseconds."""
     cores: int = 0
     """Cores that all ranks share, and that move the bytes (in the memory of a machine); 0: each rank has its own."""
-    turns: float = 1.0
-    """How much more processor time ranks need to compute that take turns on a core."""
     waiting: float = 1.0
-    """How much more they need to exchange, with `crowd` ranks for each core; with fewer, less in proportion."""
+    """How much more processor time ranks need to exchange, with `crowd` of them for each core; with fewer, less in
+    proportion."""
     crowd: float = 2.0
     """Ranks for each core."""
     looking: float = 0.0
     """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
     returning: float = 0.0
-    """Microseconds that a rank takes longer after each wait, with so many, since others have used its caches."""
+    """Microseconds that a rank's step takes longer, with so many, since others have used its caches."""
+    refill: float = math.inf
+    """GB/s at which what a step goes through (parameters, gradients, states) then comes back into them."""
 
     def link(self, members: int, ranks: int, neighbours: bool) -> tuple[float, float]:
         """Latency and bandwidth of the narrowest link that a group uses."""
@@ -81,7 +82,21 @@ class Network:
 
     def crowding(self, ranks: int) -> float:
         """How much slower ranks compute because they share cores."""
-        return self._sharing(ranks, self.turns)
+        return self._sharing(ranks, 1.0)
+
+    def refilling(self, ranks: int, memory: float) -> float:
+        """What a step that goes through so many bytes takes longer, because others have had the caches in between.
+
+        Once for a step, however often it waits: between two waits it needs a part of what it goes through.
+        """
+        seconds = self.returning * MICRO + memory / (self.refill * GIGA)
+        return seconds * self._displaced(ranks) * self._sharing(ranks, 1.0)
+
+    def _displaced(self, ranks: int) -> float:
+        """How often another rank had the core before, over how often with `crowd` ranks for each: one is enough."""
+        if not 0 < self.cores < ranks or self.crowd <= 1:
+            return 0.0
+        return (1.0 - self.cores / ranks) / (1.0 - 1.0 / self.crowd)
 
     def _waiting(self, ranks: int) -> float:
         """A rank looks for the others more often the longer they are away from a core."""
@@ -94,10 +109,6 @@ class Network:
         if not self.cores or self.crowd <= 1:
             return 0.0
         return max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
-
-    def after_waiting(self, ranks: int) -> float:
-        """What computing takes longer after each wait."""
-        return self.returning * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
 
     def _sharing(self, ranks: int, cost: float) -> float:
         return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0

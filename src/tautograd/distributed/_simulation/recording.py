@@ -32,6 +32,16 @@ def _work_of(future: Future) -> Work | None:
     return owner if isinstance(owner, Work) else None
 
 
+def _memory(optimizer: Any) -> int:
+    """Bytes that a step goes through in any case: parameters and gradients (whole, also where they are sharded: a step
+    gathers them), and the optimizer's states."""
+    held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    gradients = [parameter.grad for parameter in held if parameter.grad is not None]
+    states = [value for p in held for value in optimizer.state.get(p, {}).values()]
+    own = [v.to_local() if hasattr(v, "to_local") else v for v in states if hasattr(v, "numel")]
+    return sum(tensor.numel() * tensor.element_size() for tensor in (*held, *gradients, *own))
+
+
 class Recording:
     """The events of this process, written to a file."""
 
@@ -123,7 +133,9 @@ class Recording:
             return
         self._computed()
         wall, cpu = time.perf_counter() - self._began, time.process_time() - self._process
-        content = {"seconds": wall, "cpu": cpu, "events": self._events}
+        content = {
+            "seconds": wall, "cpu": cpu, "memory": _memory(optimizer), "events": self._events,
+        }  # fmt: skip
         self._file.write(json.dumps(content) + "\n")
         self._file.flush()
         self._works.clear()

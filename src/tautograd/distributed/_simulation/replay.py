@@ -73,7 +73,7 @@ def predict(
         raise ValueError(f"ranks: {ranks} is below 1")
     share = step.ranks / ranks if strong else 1.0
     alone = step.computing * (step.ranks if strong else 1.0)
-    computing = step.computing * share * network.crowding(ranks)
+    computing = _pace(step, network, ranks, share) * step.computing
     smooth = _run(step, network, ranks, share, lambda: np.ones(1))
     seconds = smooth
     if stragglers.differ:
@@ -103,10 +103,15 @@ def _paces(spread: float, ranks: int) -> Any:
     )
 
 
+def _pace(step: Step, network: Network, ranks: int, share: float) -> float:
+    """How long a rank takes for what took one second by itself."""
+    refilling = network.refilling(ranks, step.memory) / step.computing if step.computing else 0.0
+    return share * network.crowding(ranks) + refilling
+
+
 def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[[], Any]) -> float:
     """Seconds of a step, by a clock for each rank."""
-    crowding, stolen = network.crowding(ranks), network.stolen(ranks)
-    returning = network.after_waiting(ranks)
+    usual, stolen = _pace(step, network, ranks, share), network.stolen(ranks)
     clocks = np.zeros(ranks)
     free: dict[tuple[int, bool], Any] = {}  # when a group's exchanges so far are over
     costs, members = [], []
@@ -120,7 +125,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
         members.append(int(count))
         costs.append(network.seconds(exchange.kind, size, int(count), ranks, exchange.neighbours))
     for _ in range(STEPS):
-        pace = luck() * (crowding * share)
+        pace = luck() * usual
         ends: dict[float, Any] = {}
         for kind, value in step.program:
             if kind == COMPUTE:
@@ -133,7 +138,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
                 ends[number] = free[group] = began + costs[number]
                 clocks = clocks + costs[number] * stolen
             else:
-                clocks = np.maximum(clocks, ends[number]) + returning
+                clocks = np.maximum(clocks, ends[number])
     return float(clocks.max()) / STEPS
 
 

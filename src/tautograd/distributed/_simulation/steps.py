@@ -71,6 +71,8 @@ class Step:
     """What a step took there, on the wall."""
     clock: str
     """Whose seconds `compute` has: "cpu" or "wall"."""
+    memory: float = 0.0
+    """Bytes of parameters, gradients and the optimizer's states."""
 
     @property
     def computing(self) -> float:
@@ -116,7 +118,8 @@ def step_of(recordings: Sequence[list[list[dict[str, Any]]]], clock: str) -> Ste
         for found in zip(*(_starts(steps) for steps in usual), strict=True)
     ]
     seconds = statistics.median(step["seconds"] for step in first)
-    return Step(tuple(program), tuple(exchanges), sizes[0], seconds, clock)
+    memory = statistics.median(step.get("memory", 0) for step in first)
+    return Step(tuple(program), tuple(exchanges), sizes[0], seconds, clock, memory)
 
 
 def _usual(recording: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:

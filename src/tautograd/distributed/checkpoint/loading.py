@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...serialization import load as load_file
-from .._groups import is_initialized
+from .._groups import is_initialized, member, warn_not_member
 from .._objects import broadcast_object_list
 from .chunks import Bounds, assembled, is_spread, own_bounds
 from .folder import CheckpointException, folder_of, read_table
@@ -25,6 +25,9 @@ def load(
     """Read a checkpoint into the tensors of a state; other values are put in the place of the old ones."""
     folder = folder_of(checkpoint_id, storage_reader, "storage_reader")
     alone = no_dist or not is_initialized()
+    if not alone and member(process_group) is None:
+        warn_not_member("checkpoint.load")
+        return
     found: list[Any] = [_table_or_problem(folder)]
     if not alone:  # so that all read the same one
         broadcast_object_list(found, group=process_group, group_src=0)

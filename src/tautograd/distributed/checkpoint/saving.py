@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from ...serialization import save as save_file
-from .._groups import get_rank, get_world_size, is_initialized
+from .._groups import get_rank, get_world_size, is_initialized, member, warn_not_member
 from .._objects import all_gather_object
 from .chunks import Bounds, is_spread, own_bounds, own_chunk
 from .folder import CheckpointException, folder_of, next_save, share_name, write_table
@@ -45,6 +45,9 @@ def save(
 ) -> None:
     """Write a state; every rank calls this. It is there when the call returns, on every rank."""
     alone = no_dist or not is_initialized()
+    if not alone and member(process_group) is None:
+        warn_not_member("checkpoint.save")
+        return
     group, rank = process_group, 0 if alone else get_rank(process_group)
     folder = folder_of(checkpoint_id, storage_writer, "storage_writer")
     values = flattened(state_dict)
