@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._arrays.dtypes import int64
+from .._ops.declare.python_surface import speak
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
 
@@ -17,3 +18,6 @@ def shape_as_tensor(x: Tensor) -> Tensor:
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
     """`x` in the shape that a tensor of whole numbers gives."""
     return x.reshape(shape.tolist())
+
+
+speak(globals(), ("shape_as_tensor", "reshape_from_tensor_shape"))

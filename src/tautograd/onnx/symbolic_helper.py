@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._ops.declare.python_surface import speak
+
 __all__: list[str] = []
 
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
@@ -21,3 +23,6 @@ def parse_args(*arg_descriptors: str) -> Callable[[_Rule], _Rule]:
         return rule
 
     return described
+
+
+speak(globals(), ("parse_args",))
