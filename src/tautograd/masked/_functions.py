@@ -190,7 +190,8 @@ def prod(
     laid = _Laid("prod", input, mask, sparse=True)
     dims = _canonical_dim(dim, input.ndim)
     result = _combine_input_and_mask("prod", laid.input, laid.mask).to(dtype)
-    keepdim = bool(dims) and bool(keepdim)  # of a scalar there is none to keep, and nothing is asked
+    # Of a scalar there is none to keep, and nothing is asked.
+    keepdim = bool(dims) and bool(keepdim)
     for d in reversed(dims):
         result = result.prod(d, keepdim=keepdim)
     return laid.back(result, dims, keepdim)
