@@ -148,3 +148,11 @@ def test_modules_that_are_none(workshop, module):
     got = workshop.taut("run", "--check", "-m", module)
     assert got.returncode == 2
     assert "Traceback" not in got.stderr
+
+
+def test_a_name_that_no_file_can_have(workshop):
+    long = "n" * 300
+    workshop.write("script.py", f"import {long}\nimport torch\ntorch.ones(1)\n")
+    assert workshop.taut("run", "--check", "script.py").returncode == 0
+    refused = workshop.taut("run", "-m", "--check", long)
+    assert (refused.returncode, "to run" in refused.stderr) == (2, True), refused.stderr

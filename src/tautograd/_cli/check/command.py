@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 from tautograd._cli.commands import COULD_NOT_RUN, FINE, FOUND_SOMETHING
@@ -41,9 +42,9 @@ def _module(name: str) -> Program:
         roots += [Path(place).parent for place in spec.submodule_search_locations or ()]
     for root in roots:
         place = root.joinpath(*name.split("."))
-        if place.with_suffix(".py").is_file():
+        if os.path.isfile(place.with_suffix(".py")):  # False for a name that is too long, too
             return Program(place.with_suffix(".py"), name, root)
-        if (place / "__main__.py").is_file():
+        if os.path.isfile(place / "__main__.py"):
             return Program(place / "__main__.py", f"{name}.__main__", root)
     raise CannotRead(f"no module '{name}' to run")
 

@@ -7,6 +7,7 @@ another of them (`from .layers import nn`) stands for what it stands for there.
 from __future__ import annotations
 
 import ast
+import os
 import tokenize
 from collections import deque
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ class Program:
             part = ".".join(steps[:length])
             place = self.root.joinpath(*steps[:length])
             for path in (place.with_suffix(".py"), place / "__init__.py"):
-                if path.is_file():
+                if os.path.isfile(path):  # False for a name that is too long, too
                     yield path, part
                     break
 
