@@ -19,12 +19,16 @@ from .._autograd.views import bump, check_writable
 from .._ops.declare.memory_overlap import refuse_overlap
 from .._ops.declare.public import write_into
 from .._ops.shape.copy_fill import unrecorded
-from .._random import lay_out, normal
+from .._random import Generator, lay_out, normal
 from .random_nodes import drawn
 from .random_state import checked, on_meta
 from .tensor import Tensor
 
 Sampler = Callable[..., Any]  # (generator, shape, …) -> array
+
+_NOBODYS = Generator()  # whose numbers are thrown away
+# Of these, PyTorch checks the parameters' kinds on the device meta, but not their values.
+_ANY_VALUE_ON_META = {"uniform", "random", "randint", "bernoulli"}
 
 _REFUSED = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
@@ -47,6 +51,8 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
             raise RuntimeError(
                 f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
             )
+    if args and type(args[0]) is tuple and (source is on_meta or 0 in args[0]):
+        _refuse_parameters(sampler, source, args, kwargs)
     if source is on_meta:
         return _undrawn(args, kwargs)
     if modes.deferred is not None:
@@ -66,6 +72,16 @@ def bound(sampler: Sampler, **options: Any) -> Sampler:
     call.__name__ = sampler.__name__
     call.sampler, call.options = sampler, options  # type: ignore[attr-defined]
     return call
+
+
+def _refuse_parameters(sampler: Sampler, source: Any, args: Any, kwargs: Any) -> None:
+    """Where no number will be drawn, raise what one would: parameters are checked all the same."""
+    with np.errstate(all="ignore"):
+        try:
+            sampler(_NOBODYS, (1,), *args[1:], **kwargs)
+        except RuntimeError:
+            if source is not on_meta or sampler.__name__ not in _ANY_VALUE_ON_META:
+                raise
 
 
 def _undrawn(args: Any, kwargs: Any) -> Any:

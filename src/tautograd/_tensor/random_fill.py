@@ -9,6 +9,7 @@ import numpy as np
 from .. import _random
 from .._autograd.views import check_writable
 from .._ops.declare.public import attach
+from .._ops.declare.wrong_argument import WrongArgument
 from .arguments import type_name
 from .draws import bound, check_batches, fill, per_example, write_drawn
 from .random_state import checked
@@ -95,7 +96,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     kind = self._data.dtype
     if not isinstance(p, Tensor):
         if not isinstance(p, (int, float)):
-            raise TypeError(
+            raise WrongArgument(
                 f"bernoulli_(): argument 'p' (position 1) must be float, not {type_name(p)}"
             )
         return fill(self, "Bernoulli2", _random.bernoulli, generator, float(p), dtype=kind)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import _random
-from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
+from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu, is_meta
 from .._autograd.effects import put_off_no_longer
 from .._ops.declare.guarding import marked
 from .._ops.declare.public import FUNCTIONS
+from .._ops.declare.wrong_argument import WrongArgument
 from .tensor import Tensor, make
 
 _GPU_STATE = 16  # bytes
@@ -180,8 +181,10 @@ def checked(generator: Any, near: Any = None) -> Generator:
     if generator is on_meta:
         return on_meta  # type: ignore[no-any-return]
     if not isinstance(generator, _random.Generator):
-        raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
+        raise WrongArgument(f"expected a torch.Generator, but got {type(generator).__name__}")
     if near is not None and type(near) is not np.ndarray:
+        if is_meta(near):
+            return on_meta  # type: ignore[no-any-return]
         _check_type(generator, device_of(near))
     return generator  # type: ignore[return-value]
 

@@ -32,11 +32,11 @@ def _interleaved(shape: tuple[int, ...], repeats: tuple[int, ...]) -> tuple[int,
 
 def _repeat(x: Any, repeats: tuple[int, ...]) -> Any:
     padded = (1,) * (len(repeats) - len(x.shape)) + tuple(x.shape)
-    if 0 in padded:  # repeated any number of times, even a negative one, there is nothing
-        repeats = tuple([r if n else 0 for r, n in zip(repeats, padded, strict=True)])
+    shape = tuple([r * n for r, n in zip(repeats, padded, strict=True)])
+    if 0 in shape:  # the counts of the other dimensions may be larger than any array's, or negative
+        return np.empty_like(x, shape=shape)
     ones = _interleaved(x.shape, (1,) * len(repeats))
     spread = np.broadcast_to(np.reshape(x, ones), _interleaved(x.shape, repeats))
-    shape = tuple([r * n for r, n in zip(repeats, padded, strict=True)])
     return np.reshape(np.copy(spread, order="C"), shape)
 
 
