@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from ..dynamic.size import Size, is_number
 from ..program.ir import CHECK, Number
 from . import memory, reductions
 from .fusion import parallel_loop
@@ -77,8 +78,11 @@ class Kernel:
     ) -> None:
         """A dimension in whole steps and the rest; of a split one only this range's part."""
         size = self.layout.sizes[d]
-        whole = size - size % step
-        rest = size - whole
+        rest = size % step
+        whole = size - rest
+        if type(rest) is Size:
+            self._unknown_sections(code, d, step, body)
+            return
         if d != self.split:
             if whole:
                 body("0", str(whole), step)
@@ -93,6 +97,29 @@ class Kernel:
         if rest:
             with code.when(code.new(f"icmp eq i64 %end, {self.units}")):
                 body(str(whole), str(size), rest)
+
+    def _unknown_sections(
+        self, code: Code, d: int, step: int, body: Callable[[str, str, int], None]
+    ) -> None:
+        """The same where it is not known whether there are whole steps and whether there is a rest."""
+        size = self.layout.sizes[d]
+        rest = size % step
+        whole = size - rest
+        start, stop = "0", str(whole)
+        if d == self.split:
+            start = code.product("%begin", self.unit)
+            stop = code.least(code.product("%end", self.unit), whole)
+            some = code.new(f"icmp ult i64 {start}, {stop}")
+        else:
+            some = code.new(f"icmp ne i64 {code.new(f'sub i64 {whole}, 0')}, 0")
+        with code.when(some):
+            body(start, stop, step)
+        more = code.new(f"icmp ne i64 {code.new(f'sub i64 {rest}, 0')}, 0")
+        if d == self.split:
+            last = code.new(f"icmp eq i64 %end, {self.units}")
+            more = code.new(f"and i1 {more}, {last}")
+        with code.when(more):
+            body(str(whole), str(size), rest)
 
     def _row(self, lanes: int, live: int) -> None:
         """All passes over one row (over `live` rows at once, when the vector runs across)."""
@@ -150,7 +177,8 @@ class Kernel:
         lanes = layout.lanes
         step = 1 if layout.across else lanes
         chunk = reductions.ROUNDS * step
-        aside = rounds > reductions.ROUNDS and any(s.compensated for s in sums)
+        many = type(rounds) is Size or rounds > reductions.ROUNDS
+        aside = many and any(s.compensated for s in sums)
 
         def section(start: str, stop: str, now: int) -> None:
             before, inner = code.part(), code.part()
@@ -161,11 +189,12 @@ class Kernel:
             code.place(inner)
 
         def sections(start: str, stop: str, now: int) -> None:
-            if not aside or not stop.isdigit() or int(stop) - int(start) <= chunk:
+            short = not is_number(start) or (is_number(stop) and int(stop) - int(start) <= chunk)
+            if not aside or not stop.isdigit() or short:
                 section(start, stop, now)
                 return
             with code.loop(start, stop, chunk) as first:
-                last = code.least(code.new(f"add i64 {first}, {chunk}"), int(stop))
+                last = code.least(code.new(f"add i64 {first}, {chunk}"), stop)
                 section(first, last, now)
                 for s in sums:
                     s.put_aside(code)

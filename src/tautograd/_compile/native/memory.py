@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dynamic.size import Size
 from .llvm.code import Code
 from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type, vector
 
@@ -11,7 +12,9 @@ __all__ = ["INT64", "check", "load", "load_from", "report", "require", "store"]
 
 
 def mask(lanes: int, live: int) -> str:
-    """The first `live` lanes, as a constant."""
+    """The first `live` lanes, as a constant; where it is not known how many, as what becomes a number (`numbers`)."""
+    if type(live) is Size:
+        return f"<first {live} of {lanes}>"
     if live >= lanes:
         return "splat (i1 true)"
     return "<" + ", ".join("i1 true" if i < live else "i1 false" for i in range(lanes)) + ">"

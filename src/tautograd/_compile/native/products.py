@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..._arrays.lapack import openblas
 from ..._arrays.once import once
+from ..dynamic.size import example
 from ..program.ir import Product, View
 from .fusion.gemm_scale import Scaled
 from .fusion.normalise import leading
@@ -97,16 +98,16 @@ class ProductKernel:
         matrices = math.prod(stack)
         code = self.code
         blocks = 1
-        large = matrices * m * n * k >= WORTH_SHARING
-        if large and threads > 1 and matrices < 2 * threads:
-            blocks = -(-threads // matrices)
-            longest = max(m, n)
+        large = example(matrices * m * n * k) >= WORTH_SHARING
+        if large and threads > 1 and example(matrices) < 2 * threads:
+            blocks = -(-threads // example(matrices))
+            longest = max(example(m), example(n))
             blocks = 2 * blocks if longest // (2 * blocks) >= GOOD_BLOCK else blocks
             blocks = max(1, min(blocks, longest // SMALLEST_BLOCK))
         if large and threads > 1:
             self.units = matrices * blocks
-        rows = m >= n
-        block = -(-(m if rows else n) // blocks)
+        rows = example(m) >= example(n)
+        block = -(-(m if rows else n) // blocks) if blocks > 1 else 0
         block = -(-block // 16) * 16
         bounds = ("%begin", "%end") if self.units else ("0", str(matrices))
         with code.loop(*bounds) as unit:
@@ -186,12 +187,12 @@ class ProductKernel:
             *(self._size(size) for size in (m, n, k)),
             self._constant(kind, factor, dtype),
             first[0],
-            self._constant(self.integer, max(first[2], 1)),
+            self._constant(self.integer, _at_least_one(first[2])),
             second[0],
-            self._constant(self.integer, max(second[2], 1)),
+            self._constant(self.integer, _at_least_one(second[2])),
             self._constant(kind, 1.0 if adds else 0.0, dtype),
             result[0],
-            self._constant(self.integer, max(result[1], 1)),
+            self._constant(self.integer, _at_least_one(result[1])),
         ]
         name = "dgemm" if dtype.itemsize == 8 else "sgemm"
         function = self.code.declare(f"taut.{name}", "void", ", ".join(["ptr"] * 13))
@@ -199,7 +200,7 @@ class ProductKernel:
 
     def _size(self, size: str) -> str:
         """A size in memory: a constant, or a variable of this unit."""
-        if size.isdigit():
+        if size.isdigit():  # also one that stands for a size
             return self._constant(self.integer, int(size))
         place = self.code.variable(self.integer)
         if self.integer != "i64":
@@ -209,7 +210,7 @@ class ProductKernel:
 
     def _constant(self, kind: str, number: float, dtype: Any = None) -> str:
         """A constant in memory, since Fortran takes everything by reference."""
-        text = str(int(number)) if dtype is None else constant(number, dtype, 1).text
+        text = str(number) if dtype is None else constant(number, dtype, 1).text
         name = f"c.{kind}.{text}"
         self.code.shared.declared.setdefault(name, f"@{name} = private constant {kind} {text}")
         return "@" + name
@@ -224,6 +225,10 @@ def shape_of_product(product: Product) -> tuple[Hashable, list[tuple[int, int]]]
     )
     factor = product.factor if isinstance(product, Scaled) else 1.0
     return ("product", views, product.adds, factor), list(places)
+
+
+def _at_least_one(number: int) -> int:
+    return number if number > 1 else 1
 
 
 def _leading(view: View) -> tuple[bool, int]:

@@ -27,7 +27,7 @@ from .clock import Moment, between, moment, since
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
 from .ledger import WARM, in_seconds
-from .recording import Recorder
+from .many_sizes import ManySizes
 from .records import log, log_again
 
 
@@ -42,7 +42,7 @@ def _log_if_asked() -> None:
         shown.setLevel(logging.INFO)
 
 
-class Compiled(Recorder):
+class Compiled(ManySizes):
     """A function that is replayed as a program wherever its record holds.
 
     The first call with arguments of a new form (shapes, dtypes, strides, Python values) runs as
@@ -94,6 +94,12 @@ class Compiled(Recorder):
             if form.floats and not self._sound:  # where Python runs, it computes with them
                 self._changing.settle(form)
             entry, numbers = self._matching(form, tensors)
+        if entry is None:
+            result = self._of_any_size(form, tensors, args, kwargs)
+            if result is not MISS:
+                return result
+            with self._lock:
+                entry, numbers = self._matching(form, tensors)
         if entry is not None and entry.calls >= entry.audits.weigh_due:
             if not self._specialises and self._ledger.weighs(entry) and self._is_timed(entry):
                 return self._weigh(entry, args, kwargs, began)

@@ -62,7 +62,7 @@ class Entry:
         self.recorded_size = len(found.program.instructions)
         with uncollected():
             self.program = improved(found.program)
-            self.replay_of = ready(self.name, self.program, found.inputs, native, found.left)
+            self.replay_of = self._ready(native)
         self.size = len(self.program.instructions)
         self.nbytes = self._nbytes()
         self.has_calls_with_effects = any(
@@ -123,10 +123,17 @@ class Entry:
         entry.asked_spots = [around.spots[i] for i in asked]
         if entry.replay_of.take_over():
             guards.look_at_memory(found)
-        entry.quick = way_in(entry)
+        entry.quick = entry._way_in()
         entry.numbers = found.scalars.values
         entry.given = args, kwargs
         return entry, entry.finish(tensors, [t._data for t in tensors], recorded=True)
+
+    def _ready(self, native: bool) -> Any:
+        found = self.capture
+        return ready(self.name, self.program, found.inputs, native, found.left)
+
+    def _way_in(self) -> Any:
+        return way_in(self)
 
     def _nbytes(self) -> int:
         """The memory that it takes, about: what the program computes in and keeps, and the program itself."""

@@ -63,7 +63,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     audits = entry.audits
     keep = None if stops.undo is None else stops.undo.keep
     same_variables, are_untouched = guards.variables.sameness(), guards.modules.are_untouched
-    steady = entry.steady = Steady(entry)
+    steady = entry.steady = entry.steady or Steady(entry)
     kept = Sameness()
     kept.attributes += [(tensor, "_grad", grad) for tensor, grad in after]
     kept.entries += [(box, 0, version) for box, version in found.new_grads]

@@ -18,6 +18,7 @@ from ..record.arrays import is_on_gpu
 from ..record.varying_numbers import Changing
 from .entry import Entry
 from .ledger import HORIZON, Ledger
+from .sizes import Sizes
 
 log = logging.getLogger("tautograd.compile")
 log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
@@ -216,6 +217,7 @@ class Records:
         self._by_python: set[Any] = set()  # forms of which no guard sees all that is read
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._ledger = Ledger()
+        self._sizes = Sizes()
         self._last = None
         self._by_shapes = {}
 

@@ -153,7 +153,7 @@ class Replay:
 
     def result(self, view: View, arrays: Sequence[Any] = ()) -> Any:
         """What the program left in a place: a copy of its own memory, a view of anyone else's."""
-        kind = self.program.buffers[view.buffer].kind
+        kind = self.kind_of(view)
         if kind is Kind.EXTERNAL:
             return _seen_as(self.program.buffers[view.buffer].array, view, view.offset)
         if kind is Kind.ARGUMENT:

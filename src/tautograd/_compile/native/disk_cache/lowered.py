@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dynamic.size import Size, Ways
+from ...dynamic.words import in_words
 from ...program import ir
 from ...program.ir import Buffer, Instruction, Number, View
 from .. import functions
@@ -42,6 +44,7 @@ class Lowered:
     kernels: list[Fused]
     cached: bool
     make: Callable[[], Module]  # the module once more, for its text
+    ways: list[Any] | None = None  # of a program for any size: for which it holds, see `words`
 
 
 def lowered(
@@ -50,13 +53,22 @@ def lowered(
     needed: frozenset[int],
     vector_bytes: int,
     threads: int,
+    ways: Ways | None = None,
 ) -> Lowered:
-    """A program for instructions: kept, or made now."""
-    make = functools.partial(build, instructions, buffers, needed, vector_bytes, threads)
+    """A program for instructions: kept, or made now.
+
+    Where sizes are symbols (`ways`), numbers that depend on them are texts; see `dynamic/words.py`.
+    """
+
+    def make() -> Module:
+        built = build(instructions, buffers, needed, vector_bytes, threads, ways)
+        return built if ways is None else in_words(built)
+
     text = _as_text(instructions, buffers, needed)
     key = None
     if text is not None:
-        here = [_files(), _blas(), str(vector_bytes), str(threads), text]
+        example = "" if ways is None else str(sorted(ways.example.items()))
+        here = [_files(), _blas(), str(vector_bytes), str(threads), example, text]
         key = store.key_of("\n".join(here))
         found = _kept(key, make)
         if found is not None:
@@ -80,7 +92,9 @@ def made(built: Module, key: str | None, make: Callable[[], Module]) -> Lowered:
     if key is not None and None not in elsewhere and key not in elsewhere:
         where = [(f.name, "" if f.name in missing else f.home) for f in found]
         store.save(key, _packed(code, built, where))
-    return Lowered(found, built.calls, built.scratch, built.around, built.kernels, False, make)
+    return Lowered(
+        found, built.calls, built.scratch, built.around, built.kernels, False, make, built.ways
+    )
 
 
 def _kept(key: str, make: Callable[[], Module]) -> Lowered | None:
@@ -99,7 +113,9 @@ def _kept(key: str, make: Callable[[], Module]) -> Lowered | None:
         except functions.NoSuchKernel:
             return None
     found = [function for function in here.values() if function is not None]
-    return Lowered(found, kept.calls, kept.scratch, kept.around, kept.kernels, True, make)
+    return Lowered(
+        found, kept.calls, kept.scratch, kept.around, kept.kernels, True, make, kept.ways
+    )
 
 
 def _load(key: str) -> Kept | None:
@@ -114,7 +130,8 @@ def _load(key: str) -> Kept | None:
 def _files() -> str:
     """A hash of the files that turn instructions into machine code."""
     found = hashlib.sha256()
-    for path in [Path(ir.__file__), *sorted(Path(__file__).parents[1].rglob("*.py"))]:
+    parts = (Path(__file__).parents[1], Path(__file__).parents[2] / "dynamic")
+    for path in [Path(ir.__file__), *sorted(file for part in parts for file in part.rglob("*.py"))]:
         found.update(path.read_bytes())
     return found.hexdigest()
 
@@ -139,7 +156,7 @@ def _as_text(
         if kind is View:
             found = views.get(value)
             if found is None:
-                where = f"{value.buffer} {value.offset} {value.shape} {value.strides}"
+                where = f"{value.buffer} {value.offset!r} {value.shape!r} {value.strides!r}"
                 found = views[value] = f"<{where} {_dtype(value.dtype)}>"
             return found
         if kind is tuple or kind is list:
@@ -149,6 +166,8 @@ def _as_text(
             return f"{_dtype(number.dtype)}:{number.tobytes().hex()}"
         if isinstance(value, np.dtype):
             return _dtype(value)
+        if kind is Size:
+            return f"{{{value.text()}}}"
         if kind in (str, int, bool, type(None)):
             return repr(value)
         raise _NoText
@@ -162,7 +181,7 @@ def _as_text(
     except _NoText:
         return None
     used = sorted({view.buffer for view in views})
-    lines += [f"{n} {buffers[n].kind.value} {buffers[n].nbytes} {n in needed}" for n in used]
+    lines += [f"{n} {buffers[n].kind.value} {buffers[n].nbytes!r} {n in needed}" for n in used]
     lines.append(str(max(buffers, default=-1)))
     return "\n".join(lines)
 
@@ -191,6 +210,7 @@ class Kept(NamedTuple):
     scratch: int
     around: int
     kernels: list[Fused]
+    ways: list[Any] | None
 
 
 def _packed(code: bytes, built: Module, where: list[tuple[str, str | None]]) -> bytes:
@@ -201,6 +221,7 @@ def _packed(code: bytes, built: Module, where: list[tuple[str, str | None]]) -> 
         "scratch": built.scratch,
         "around": built.around,
         "kernels": kernels,
+        "ways": built.ways,
     }
     text = json.dumps(known, separators=(",", ":")).encode()
     return len(text).to_bytes(_HEAD, "little") + text + code
@@ -216,8 +237,8 @@ def _unpacked(content: bytes) -> Kept | None:
             for kernel in known["kernels"]
         ]
         where = [(str(name), str(home)) for name, home in known["functions"]]
-        numbers = int(known["scratch"]), int(known["around"])
-        return Kept(content[stop:], where, known["calls"], *numbers, kernels)
+        numbers = known["scratch"], int(known["around"])
+        return Kept(content[stop:], where, known["calls"], *numbers, kernels, known["ways"])
     except (ValueError, KeyError, TypeError):
         return None
 

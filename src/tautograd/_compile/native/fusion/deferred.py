@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from ...dynamic.size import example
 from ...program.ir import Instruction, Kind, Map, Reduce, View, overlap, rewritten
 from .liveness import covers
 from .normalise import Normal
@@ -58,7 +59,8 @@ class Waiting:
         streams = {
             view.buffer
             for view in sources
-            if 2 * self.normal.buffers[view.buffer].nbytes > out.size * view.dtype.itemsize
+            if 2 * example(self.normal.buffers[view.buffer].nbytes)
+            > example(out.size) * view.dtype.itemsize
         }
         if len(streams) > 1 and self._last_read.get(out.buffer, number) > number + NEARBY:
             return False
@@ -154,7 +156,7 @@ class Waiting:
             assert isinstance(made, Map)
             if made.output.size != size:
                 return None
-            most = max(most, made.output.size * made.output.dtype.itemsize)
+            most = max(most, example(made.output.size) * made.output.dtype.itemsize)
             sources.update({v.buffer: v for v in made.reads() if v.buffer not in self.at})
         last = max(made_in.get(n, -1) for n in (*sources, *(v.buffer for v in instruction.reads())))
         extra = streams = 0
@@ -162,9 +164,9 @@ class Waiting:
             if made_in.get(buffer, -2) == last:
                 continue  # by the loop that the reader can join: it is in a register there
             whole = self.normal.buffers[buffer]
-            streams += 2 * whole.nbytes > size * view.dtype.itemsize
+            streams += 2 * example(whole.nbytes) > example(size) * view.dtype.itemsize
             if not self.is_used(buffer, number - NEARBY):
-                extra += whole.nbytes
+                extra += example(whole.nbytes)
         return chain if extra <= most and streams <= MOST_STREAMS else None
 
     def copies(self, chain: list[int], reader: int) -> list[int]:

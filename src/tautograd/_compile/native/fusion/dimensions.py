@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...dynamic.size import divides, example, same
 from .steps import Access, Step, rewritten
 
 Factors = list[tuple[int, ...]]  # per dimension, the sizes it is cut into
@@ -18,10 +19,10 @@ def common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...] | None:
     marks = {math.prod(a[i:]) for i in range(len(a))} | {math.prod(b[i:]) for i in range(len(b))}
     fine: list[int] = []
     before = 1
-    for mark in sorted(marks):
-        if mark == before:
+    for mark in sorted(marks, key=example):
+        if same(mark, before):
             continue
-        if mark % before:
+        if not divides(mark, before):
             return None
         fine.append(mark // before)
         before = mark
@@ -34,7 +35,7 @@ def factors(dims: Sequence[int], fine: Sequence[int]) -> Factors:
     rest = list(fine)
     for n in dims:
         parts: list[int] = []
-        while math.prod(parts) < n:
+        while example(math.prod(parts)) < example(n):
             parts.append(rest.pop(0))
         found.append(tuple(parts))
     return found

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...dynamic.size import example
 from ...program.ir import Buffer, Instruction, Kind, Map, Number, Product, View, overlap
 from .liveness import covers
 
@@ -89,4 +90,5 @@ def _factor(instruction: Instruction) -> float | None:
 def _is_large(product: Product, least: int) -> bool:
     rows, columns = product.output.shape[-2:]
     depth = product.left.shape[-1]
-    return min(rows, columns, depth) > 1 and product.output.size * depth > least
+    size = example(product.output.size * depth)
+    return rows > 1 and columns > 1 and depth > 1 and size > least

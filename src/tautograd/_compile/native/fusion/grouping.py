@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ...dynamic.size import example, same
 from ...program.ir import Instruction, Product
 from .deferred import Waiting
 from .liveness import elide
@@ -124,7 +125,7 @@ class _Grouping:
         size = math.prod(steps[-1].dims)
         for place in range(max(last, 0), len(nests)):
             nest = nests[place]
-            if size > SMALL and place < len(nests) - NEAR:
+            if example(size) > SMALL and place < len(nests) - NEAR:
                 continue
             beside = place == len(nests) - 1
             if place != last and not _worth_joining(nest, steps, size, beside):
@@ -156,13 +157,13 @@ def _worth_joining(nest: Nest, steps: list[Step], size: int, beside: bool) -> bo
 
     The very next ones may, if little memory is read: what follows often needs the results of both.
     """
-    if not nest.steps or nest.size != size:
+    if not nest.steps or not same(nest.size, size):
         return False
     made = {s.output for s in steps}
     read = {a for s in steps for a in s.reads() if a not in made}
     if nest.reduced is None and steps[-1].reduced is None:
         few = _walking(nest.read) + _walking(read) <= FEW_STREAMS
-        if size <= SMALL or (beside and few):
+        if example(size) <= SMALL or (beside and few):
             return True
     there = {(a.buffer, a.offset) for a in nest.read if a is not None}
     return any((access.buffer, access.offset) in there for access in read)

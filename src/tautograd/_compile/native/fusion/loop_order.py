@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...dynamic.size import example
 from ..llvm import vector_math
 from ..llvm.types import is_float
 from .nests import Nest
@@ -52,7 +53,7 @@ def arrange(nest: Nest, vector_bytes: int) -> Layout:
                 part.remove(vector)
                 part.append(vector)
     lanes = _lanes(nest, vector_bytes, vector in outer)
-    while lanes > 1 and lanes // 2 >= sizes[vector]:
+    while lanes > 1 and lanes // 2 >= example(sizes[vector]):
         lanes //= 2
     return Layout(sizes, outer, inner, vector, strides, lanes)
 
@@ -73,9 +74,9 @@ def _order(nest: Nest, reduced: tuple[bool, ...]) -> list[int]:
     def weight(d: int) -> int:
         for step in reversed(nest.steps):
             if step.full and step.reduced is None:
-                return abs(step.output.strides[d])
+                return abs(int(example(step.output.strides[d])))
         for step in nest.steps:
-            strides = [abs(x.strides[d]) for x in step.inputs if isinstance(x, Access)]
+            strides = [abs(int(example(x.strides[d]))) for x in step.inputs if isinstance(x, Access)]
             if strides:
                 return max(strides)
         return 0
@@ -122,8 +123,8 @@ def _vector_dimension(
                     score += weight
                 elif stride:
                     score -= 2 * weight
-        score += min(n, 16) / 16 + 0.001 * d
-        if n < 4:
+        score += min(example(n), 16) / 16 + 0.001 * d
+        if example(n) < 4:
             score -= 2
         if score > most:
             best, most = d, score

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...dynamic.size import example, same
 from ...program.ir import Instruction, View, span
 from ..llvm import vector_math
 from .dimensions import Factors, common, cut, cut_access, cut_step, factors
@@ -70,7 +71,7 @@ class Nest:
     @property
     def is_heavy(self) -> bool:
         """Whether there is much to compute for each element."""
-        return self.size > MANY and any(s.function in vector_math.RULES for s in self.steps)
+        return example(self.size) > MANY and any(s.function in vector_math.RULES for s in self.steps)
 
     def offer(self, step: Step, instruction: Instruction) -> str | None:
         """Take a step in; or say why it cannot be."""
@@ -158,11 +159,11 @@ class Nest:
 
     def _fit(self, step: Step) -> tuple[Step, Factors] | None:
         """The step over the nest's dimensions, and how these have to be cut for it (not at all: [])."""
-        if step.dims == self.dims and (
+        if same(step.dims, self.dims) and (
             step.reduced is None or self.reduced in (None, step.reduced)
         ):
             return step, []
-        if math.prod(step.dims) == self.size:
+        if same(math.prod(step.dims), self.size):
             fine = common(step.dims, self.dims)
             if fine is None:
                 return None
@@ -174,7 +175,7 @@ class Nest:
         if self.reduced is None or step.reduced is not None:
             return None
         kept = [n for n, r in zip(self.dims, self.reduced, strict=True) if not r]
-        if math.prod(step.dims) != math.prod(kept):
+        if not same(math.prod(step.dims), math.prod(kept)):
             return None
         fine = common(step.dims, kept)
         if fine is None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...dynamic.size import example
 from ...program.ir import (
     Buffer,
     Gather,
@@ -148,7 +149,7 @@ class Normal:
             self._outer(product)
             return
         vector = 1 in out.shape[-2:]
-        if vector or out.size * left.shape[-1] <= SMALL_PRODUCT:
+        if vector or example(out.size * left.shape[-1]) <= SMALL_PRODUCT:
             self.small.add(len(self.instructions))
             self._emit(product)
             return

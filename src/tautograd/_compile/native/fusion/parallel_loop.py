@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...dynamic.size import example
 from ..llvm import vector_math
 from .loop_order import Layout
 from .nests import Nest
@@ -18,7 +19,7 @@ def work_of(nest: Nest) -> int:
         if step.full:
             each += _HEAVY if step.function in vector_math.RULES else 1
             each += step.stored
-    return nest.size * each
+    return int(example(nest.size)) * each
 
 
 def split(nest: Nest, layout: Layout) -> tuple[int | None, int, int]:
@@ -27,9 +28,9 @@ def split(nest: Nest, layout: Layout) -> tuple[int | None, int, int]:
         return None, 1, 0
     rows = [d for d in layout.outer if d != layout.vector]
     if rows:
-        largest = max(rows, key=lambda d: layout.sizes[d])
-        d = rows[0] if layout.sizes[rows[0]] >= 8 else largest
-        if layout.sizes[d] > 1 and (layout.sizes[d] >= 8 or not layout.across):
+        largest = max(rows, key=lambda d: int(example(layout.sizes[d])))
+        d = rows[0] if example(layout.sizes[rows[0]]) >= 8 else largest
+        if layout.sizes[d] > 1 and (example(layout.sizes[d]) >= 8 or not layout.across):
             layout.outer.remove(d)
             layout.outer.insert(0, d)
             return d, 1, layout.sizes[d]
@@ -37,4 +38,4 @@ def split(nest: Nest, layout: Layout) -> tuple[int | None, int, int]:
         return None, 1, 0
     unit = layout.lanes * (1 if layout.across else _BLOCK)
     units = -(-layout.sizes[layout.vector] // unit)
-    return (layout.vector, unit, units) if units > 1 else (None, 1, 0)
+    return (layout.vector, unit, units) if example(units) > 1 else (None, 1, 0)

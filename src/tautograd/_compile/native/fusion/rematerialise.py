@@ -11,6 +11,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ...dynamic.size import example
 from ...program.ir import Map, Number, View
 from .deferred import CHEAP, MOST, Waiting
 from .normalise import Normal
@@ -48,7 +49,7 @@ class Again:
     def revive(self, buffer: int, number: int, place: int) -> None:
         """Let a buffer wait once more, if instruction `number` at nest `place` is far from where it was made."""
         made = self._placed.get(buffer)
-        large = self.normal.buffers[buffer].nbytes >= LARGE
+        large = example(self.normal.buffers[buffer].nbytes) >= LARGE
         if made is None or not large or place - made <= FAR or buffer not in self._maker:
             return
         found: dict[int, None] = {}
@@ -81,7 +82,7 @@ class Again:
     def _is_there(self, buffer: int, number: int, size: int) -> bool:
         if buffer in self.waiting.at or (buffer not in self._placed and buffer in self._maker):
             return False  # it is not in memory
-        small = 16 * self.normal.buffers[buffer].nbytes <= size
+        small = 16 * example(self.normal.buffers[buffer].nbytes) <= example(size)
         return small or self.waiting.is_used(buffer, number)
 
     def _comes_soon(self, buffer: int, number: int) -> bool:

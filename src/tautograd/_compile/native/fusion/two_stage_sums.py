@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...dynamic.size import divides, example
 from ...program.ir import Instruction, Reduce, View
 from ..llvm.types import FLOAT32, is_half
 
@@ -24,7 +25,7 @@ def in_two_stages(
 ) -> Iterator[Instruction] | None:
     """The two reductions; None where one is as good."""
     source, out = reduce.input, reduce.output
-    if source.size < LARGE:
+    if example(source.size) < LARGE:
         return None
     over = {a % source.ndim for a in reduce.axes}
     reduced = [a for a, n in enumerate(source.shape) if n != 1 and a in over]
@@ -36,9 +37,9 @@ def in_two_stages(
     if kept:
         size = source.dtype.itemsize
         beside = any(source.strides[a] == size for a in kept) and stride != size
-        block = _divisor(rows, _ROWS) if beside and rows >= 4 * _ROWS.stop else None
+        block = _divisor(rows, _ROWS) if beside and example(rows) >= 4 * _ROWS.stop else None
     else:
-        blocks = _divisor(rows, _BLOCKS) if source.size >= 8 * LARGE else None
+        blocks = _divisor(rows, _BLOCKS) if example(source.size) >= 8 * LARGE else None
         block = rows // blocks if blocks else None
     if block is None:
         return None
@@ -99,5 +100,5 @@ def _as_one(view: View, axes: list[int]) -> int | None:
 def _divisor(n: int, wanted: range) -> int | None:
     """A divisor of n within a range, near its middle."""
     middle = math.sqrt(wanted.start * wanted.stop)
-    found = [d for d in wanted if n % d == 0]
+    found = [d for d in wanted if divides(n, d)]
     return min(found, key=lambda d: abs(math.log(d / middle)), default=None)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ...dynamic.size import is_number
+
 PARAMETERS = "ptr %args, i64 %begin, i64 %end"  # of every kernel; it may be split into ranges
 
 
@@ -65,7 +67,7 @@ class Code:
     @contextmanager
     def loop(self, start: str, stop: str, step: int = 1) -> Iterator[str]:
         """A loop that runs at least once; gives the name of its counter."""
-        if start.isdigit() and stop.isdigit() and int(stop) - int(start) <= step:
+        if is_number(start) and is_number(stop) and int(stop) - int(start) <= step:
             yield start
             return
         label = self.name()[1:] + "loop"
@@ -93,7 +95,7 @@ class Code:
         self.do(f"br label %{label}.after")
         self.lines.append(f"{label}.after:")
 
-    def least(self, a: str, b: int) -> str:
+    def least(self, a: str, b: int | str) -> str:
         less = self.new(f"icmp ult i64 {a}, {b}")
         return self.new(f"select i1 {less}, i64 {a}, i64 {b}")
 
@@ -105,7 +107,7 @@ class Code:
 
     def product(self, counter: str, factor: int) -> str:
         """A counter times a constant."""
-        if factor == 0 or counter == "0":
+        if counter == "0" or factor == 0:
             return "0"
         if counter.isdigit():
             return str(int(counter) * factor)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...dynamic.size import Ways, example
 from ...program.ir import Buffer, Instruction, Product, PutAlong, ScatterAdd
 from ..described import Fused, describe
 from ..fusion.gemm_scale import with_factors
@@ -27,7 +28,8 @@ LONG = 100_000  # operations and bytes: a longer run lets other Python threads g
 class Module:
     """A program: its functions in LLVM's language, by their names, and the calls of them, as `player` has them.
 
-    A call is the number of its function, its units, its flags, the pointers it is given and the numbers.
+    A call is the number of its function, its units, its flags, the pointers it is given and the numbers. Of a program
+    for any size, numbers that depend on sizes are `Size`s, and `ways` says for which sizes it holds.
     """
 
     declared: dict[str, str]
@@ -36,6 +38,7 @@ class Module:
     scratch: int
     around: int
     kernels: list[Fused]
+    ways: Any = None
 
     @property
     def text(self) -> str:
@@ -63,26 +66,27 @@ def build(
     needed: Iterable[int],
     vector_bytes: int,
     threads: int = 1,
+    ways: Ways | None = None,
 ) -> Module:
     needed = frozenset(needed)
     normal = Normal(with_factors(instructions, buffers, needed, SMALL_PRODUCT), buffers)
     nests = nests_of(normal, needed)
-    writer = _Writer(normal, vector_bytes, threads)
+    writer = _Writer(normal, vector_bytes, threads, ways)
     calls = [writer.call(nest) for nest in nests]
-    places, scratch = _temporary_places(normal, calls)
+    places, scratch = (_temporary_places if ways is None else _places_apart)(normal, calls)
     kernels = [describe(n, normal) for n in nests]
-    work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
+    work = sum(example(k.operations + k.bytes_read + k.bytes_written) for k in kernels)
     around = RELEASES if work > LONG else 0
-    if threads > 1 and any(call.units for call in calls) and _multiplies(writer.declared):
+    if threads > 1 and any(example(call.units) for call in calls) and _multiplies(writer.declared):
         around |= QUIETS_BLAS
     numbers = {name: number for number, name in enumerate(writer.functions)}
     placed = []
     for call in calls:
         flags = CHECKS if call.checks else 0
-        flags |= SHARED if call.units and threads > 1 else 0
+        flags |= SHARED if threads > 1 and call.units else 0
         pointers = [_pointer(argument, places) for argument in call.arguments]
         placed.append((numbers[call.name], call.units, flags, pointers, [*call.numbers]))
-    return Module(writer.declared, writer.functions, placed, scratch, around, kernels)
+    return Module(writer.declared, writer.functions, placed, scratch, around, kernels, ways)
 
 
 def _multiplies(declared: dict[str, str]) -> bool:
@@ -130,8 +134,11 @@ _written: dict[Any, Written] = {}
 class _Writer:
     """Functions as they are written: nests that differ only in where their memory lies, and in sizes, share one."""
 
-    def __init__(self, normal: Normal, vector_bytes: int, threads: int) -> None:
+    def __init__(
+        self, normal: Normal, vector_bytes: int, threads: int, ways: Ways | None
+    ) -> None:
         self.normal = normal
+        self.ways = ways
         self.threads = threads
         self.vector_bytes = vector_bytes
         self.declared: dict[str, str] = {}
@@ -141,12 +148,14 @@ class _Writer:
     def call(self, nest: Nest) -> Call:
         """A function for a nest, and how to call it."""
         shape, places = self._shape(nest)
+        if self.ways is not None:
+            shape = None  # numbers that are not known cannot be compared
         key = None if shape is None else (self._host, shape)
         found = _written.get(key)
         if found is None:
             declared: dict[str, str] = {}
             kernel = self._kernel(nest, declared)
-            text, numbers = generalised(kernel.text("NAME"), len(kernel.arguments))
+            text, numbers = generalised(kernel.text("NAME"), len(kernel.arguments), self.ways)
             name = "k" + hashlib.sha256(text.encode()).hexdigest()[:40]
             text = text.replace("define internal void @NAME(", f"define void @{name}(", 1)
             arguments = list(kernel.arguments)
@@ -181,6 +190,18 @@ class _Writer:
         assert isinstance(instruction, (ScatterAdd, PutAlong))
         origin = self.normal.origin[number]
         return ScatterKernel(origin, instruction, self.vector_bytes, declared)
+
+
+def _places_apart(normal: Normal, calls: list[Call]) -> tuple[dict[int, int], int]:
+    """The same where sizes are not known: no two temporary copies share memory."""
+    places: dict[int, int] = {}
+    total = START
+    used = {buffer for call in calls for buffer, _ in call.arguments}
+    for number in normal.temporary:
+        if number in used:
+            places[number] = total
+            total = total + -(-normal.buffers[number].nbytes // START) * START
+    return places, total
 
 
 def _temporary_places(normal: Normal, calls: list[Call]) -> tuple[dict[int, int], int]:

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
+
+from ...dynamic.size import TOKEN, NotSymbolic, Ways
 
 _SCALES = frozenset((1, 2, 4, 8))  # what an address can be multiplied by for nothing
 _SMALL_DIVISOR = 64
@@ -22,23 +25,37 @@ _AT_THE_END = frozenset(("add", "getelementptr", "icmp", "mul", "select", "udiv"
 _INSIDE = re.compile(
     r"(?P<start> = phi i64 \[ |(?P<less> = sub i64 )|(?P<status> = select i1 %\S+, i32 ))(?P<number>\d+)(?=,)"
     r"|ptr @c\.i(?:32|64)\.(?P<memory>\d+)(?=[,)])"
+    r"|<first (?P<live>\d+) of (?P<lanes>\d+)>"
     r"|(?P<mask><i1 true(?:, i1 (?:true|false))*>)"
     r"|(?P<steps><i64 0(?:, i64 -?\d+)+>)"
 )
-_SIGNS = (" = phi i64 [", " = sub i64", " = select i1", "@c.i", "<i1 true", "<i64 0")
+_SIGNS = (" = phi i64 [", " = sub i64", " = select i1", "@c.i", "<first ", "<i1 true", "<i64 0")
 _HEAD = "entry:\n"
+_LEFT = re.compile(rf"(?<!\d){str(TOKEN)[0]}\d{{{len(str(TOKEN)) - 1}}}(?!\d)")  # a size that stayed in the text
 
 
-def generalised(text: str, pointers: int) -> tuple[str, list[int]]:
-    """A kernel that takes its numbers after so many pointers, and those numbers."""
+def generalised(text: str, pointers: int, ways: Ways | None = None) -> tuple[str, list[Any]]:
+    """A kernel that takes its numbers after so many pointers, and those numbers.
+
+    Where sizes are symbols (`ways`), numbers that stand for them are such numbers, too.
+    """
     found = _Numbers(pointers)
+    found.ways = ways
     head, _, body = text.partition(_HEAD)
     lines = list(map(found.line, body.split("\n")))
-    return f"{head}{_HEAD}{''.join(found.lines)}" + "\n".join(lines), list(found.places)
+    general = f"{head}{_HEAD}{''.join(found.lines)}" + "\n".join(lines)
+    if ways is None:
+        return general, list(found.places)
+    left = _LEFT.search(general)
+    if left is not None:
+        raise NotSymbolic(f"machine code that has {ways.of_token(int(left[0]))!r} in its text")
+    return general, [ways.of_token(number) for number in found.places]
 
 
 class _Numbers:
     """The numbers of one kernel in the order in which they are met, and how each is read."""
+
+    ways: Ways | None = None
 
     def __init__(self, pointers: int) -> None:
         self.pointers = pointers
@@ -71,7 +88,9 @@ class _Numbers:
 
     def _inside(self, match: re.Match[str]) -> str:
         if match["mask"]:
-            return self._mask(match[0])
+            return self._mask(match[0].count("i1"), match[0].count("true"))
+        if match["live"]:
+            return self._mask(int(match["lanes"]), int(match["live"]))
         if match["steps"]:
             return self._steps(match[0])
         if match["memory"]:
@@ -108,9 +127,8 @@ class _Numbers:
         wide = self._load(number)
         return self._once(f"short {wide}", lambda name: [f"{name} = trunc i64 {wide} to i32"])
 
-    def _mask(self, whole: str) -> str:
+    def _mask(self, lanes: int, live: int) -> str:
         """The first of the lanes, as many as a number says."""
-        lanes, live = whole.count("i1"), whole.count("true")
         count = self._short(live)
         places = ", ".join(f"i32 {lane}" for lane in range(lanes))
         return self._once(
@@ -125,7 +143,8 @@ class _Numbers:
         """The distances of lanes that lie a number of bytes apart."""
         numbers = [int(n) for n in re.findall(r"i64 (-?\d+)", whole)]
         step, lanes = numbers[1], len(numbers)
-        if numbers != [step * lane for lane in range(lanes)] or step in (0, 1):
+        known = numbers if self.ways is None else [self.ways.of_token(n) for n in numbers]
+        if known != [known[1] * lane for lane in range(lanes)] or step in (0, 1):
             return whole
         apart = self._load(step)
         wide = ", ".join(f"i64 {lane}" for lane in range(lanes))

@@ -1,0 +1,477 @@
+"""One program for all sizes: fitted to records of several sizes, lowered once with symbols in place of sizes."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..program.ir import Block, Buffer, Call, Kind, Map, Number, Program, View
+from ..program.memory import Memory
+from ..record.trees import NESTS
+from .fitting import AnyNumber, Fitting, Repeated, Sized, Unlike, has_sizes
+from .size import LEAST, NotSymbolic, Size, Ways
+from .words import Words, holding
+
+SHARE = 0.01  # of the time of all replays, which audits may take
+SPARE = 2  # records beyond the number of symbols, which a fit is held against
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Instructions that run together: as machine code for any size, or one after the other from Python (then why)."""
+
+    first: int
+    last: int
+    why: str
+    lowered: Any = None
+    words: Any = None  # its score, see `native.llvm.player`
+    scratch: Any = None
+
+
+class Template:
+    """What records of one function at several sizes have in common; `symbols` are what they differ in."""
+
+    def __init__(self, entries: Sequence[Any], native: Any, threads: int) -> None:
+        self.base = entries[-1]
+        _require_simple(entries)
+        values = _symbols([e.capture.arguments for e in entries])
+        if len(entries) < len(values) + SPARE:
+            require_alike(entries)
+            raise FewSamples
+        self.symbols = tuple(values)
+        self.ways = Ways({name: _prime_from(max(found)) for name, found in values.items()})
+        fitting = Fitting(values, self.ways)
+        self.where = _where(fitting, [e.capture.arguments for e in entries])
+        self.loose = fitting.unified([e.loose for e in entries])
+        captures = [e.capture for e in entries]
+        self.arguments = fitting.unified([c.arguments for c in captures])
+        self.result = fitting.unified([_result(e) for e in entries])
+        _require_alike(fitting, captures)
+        self.buffers = _buffers(fitting, entries)
+        self.floats: list[tuple[int, Sized]] = []  # numbers that lie in memory, since they depend on sizes
+        whole = [e.program.instructions for e in entries]
+        if any(len(x) != len(whole[-1]) for x in whole):
+            raise Unlike("other operations")
+        self.instructions = [self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)]
+        self.most = {name: max(found) for name, found in values.items()}
+        self.stretches = list(self._stretches(native, threads))
+        decisions = [d for s in self.stretches if s.lowered is not None for d in s.lowered.ways]
+        self.decisions = decisions
+        self._holds = holding(decisions, self.symbols)
+        self.memory = self._memory()
+        self.stops: Any = None
+        self.steady: Any = None
+        self.lock = threading.RLock()
+        self.inside = 0
+        self.records: Any = weakref.WeakSet()  # those that were made for sizes
+        self.tried: set[tuple[int, ...]] = set()  # sizes that were held against a run as written
+        self.auditing = 0.0  # seconds that audits have taken
+        self.price = 0.0  # of the next one, about
+
+    def affords_audit(self) -> bool:
+        """Whether all replays together can pay for another audit."""
+        spent = sum(r.calls * r.audits.replay_seconds for r in self.records if r.audits.replay_seconds < 1)
+        return SHARE * spent > self.auditing + self.price
+
+    def _instruction(self, instruction: Any) -> Any:
+        """Constants that depend on sizes become numbers in memory."""
+        if not has_sizes(instruction):
+            return instruction
+        if isinstance(instruction, Map):
+            inputs = tuple([self._operand(x, instruction.output) for x in instruction.inputs])
+            instruction = replace(instruction, inputs=inputs)
+        if isinstance(instruction, Call):
+            return instruction
+        if any(_is_sized(x) for x in NESTS.leaves(instruction)):
+            raise Unlike("a constant that depends on sizes, in an instruction that has no other")
+        return instruction
+
+    def _operand(self, operand: Any, output: View) -> Any:
+        if not _is_sized(operand):
+            return operand
+        sized: Sized = operand.value
+        number = len(self.buffers)
+        self.buffers.append(Buffer(number, sized.dtype.itemsize, Kind.CONSTANT))
+        self.floats.append((number, sized))
+        return View(number, 0, output.shape, (0,) * len(output.shape), sized.dtype)
+
+    # --- lowering ----------------------------------------------------------------------------------
+
+    def _stretches(self, native: Any, threads: int) -> Iterator[Stretch]:
+        from ..native.disk_cache.lowered import lowered
+        from ..native.llvm import jit
+
+        concrete = self.base.program.instructions
+        found: list[Stretch] = []
+        for at, instruction in enumerate(concrete):
+            why = "a call from Python" if isinstance(instruction, Call) else ""
+            why = why or native.can_lower(instruction) or ""
+            if found and bool(found[-1].why) == bool(why):
+                found[-1].last = at + 1
+            else:
+                found.append(Stretch(at, at + 1, why))
+        readers: dict[int, int] = {}
+        for number, stretch in enumerate(found):
+            for instruction in concrete[stretch.first : stretch.last]:
+                for view in instruction.reads():
+                    readers[view.buffer] = number
+        seen = {b.number for b in self.buffers if b.kind is not Kind.SCRATCH}
+        by_number = {b.number: b for b in self.buffers}
+        for number, stretch in enumerate(found):
+            if not stretch.why:
+                later = {buffer for buffer, last in readers.items() if last > number}
+                part = self.instructions[stretch.first : stretch.last]
+                needed = frozenset(seen | later)
+                stretch.lowered = lowered(
+                    part, by_number, needed, jit.host().vector_bytes, threads, self.ways
+                )
+                stretch.words = Words(_score(stretch.lowered), self.symbols)
+                stretch.scratch = Words([_text(stretch.lowered.scratch)], self.symbols)
+            yield stretch
+
+    def _memory(self) -> Memory:
+        """Places for the largest sizes seen, which smaller ones use as well."""
+        from ..run.replay import _use, _written_over
+        from ..program.memory_planning import Use
+
+        at = Values(self.most)
+        buffers = []
+        for buffer in self.buffers:
+            nbytes = at.of(buffer.nbytes)
+            array = buffer.array
+            if type(buffer.nbytes) is Size and buffer.kind is Kind.KEPT:
+                array = np.zeros(max(nbytes, 1), np.uint8)
+            if array is None and buffer.kind is Kind.CONSTANT:
+                array = np.zeros(max(nbytes, 1), np.uint8)
+            buffers.append(Buffer(buffer.number, nbytes, buffer.kind, array))
+        uses: list[Use] = []
+        for stretch in self.stretches:
+            if stretch.lowered is not None:
+                uses.extend(map(_use, stretch.lowered.kernels))
+                continue
+            for instruction in self.base.program.instructions[stretch.first : stretch.last]:
+                views = (*instruction.reads(), *instruction.writes())
+                pairs = _written_over(instruction)
+                uses.append(Use({view.buffer for view in views}, in_place=pairs))
+        return Memory(Program(buffers, [], []), uses)
+
+    # --- sizes -------------------------------------------------------------------------------------
+
+    def values_of(self, loose: Any, tensors: Sequence[Any]) -> tuple[int, ...] | None:
+        """What the symbols are in a call of this form; None if it is another one."""
+        try:
+            found = tuple([tensors[i]._data.shape[d] for i, d in self.where])
+        except IndexError:
+            return None
+        if any(n < LEAST for n in found):
+            return None
+        at = Values(dict(zip(self.symbols, found, strict=True)))
+        if not at.matches(self.loose, loose) or not self._holds(*found):
+            return None
+        return found
+
+    def has_room_for(self, values: tuple[int, ...]) -> bool:
+        return all(n <= self.most[name] for name, n in zip(self.symbols, values, strict=True))
+
+    def make_room_for(self, values: tuple[int, ...]) -> None:
+        """Plan memory anew, for more than is needed now."""
+        for name, n in zip(self.symbols, values, strict=True):
+            if n > self.most[name]:
+                self.most[name] = n + n // 4
+        self.memory = self._memory()
+
+    def program_at(self, at: Values) -> Program:
+        """The program for a size, as a record of it would have it."""
+        floats = dict(self.floats)
+        count = len(self.base.program.buffers)
+
+        def filled(leaf: Any) -> Any:
+            if type(leaf) is View and leaf.buffer in floats:
+                return Number(at.float(floats[leaf.buffer]))
+            return at.filled(leaf)
+
+        instructions = []
+        for instruction, before in zip(self.instructions, self.base.program.instructions, strict=True):
+            if instruction is before:
+                instructions.append(before)
+            elif isinstance(instruction, Map):
+                inputs = tuple([filled(x) for x in instruction.inputs])
+                instructions.append(
+                    replace(instruction, inputs=inputs, output=at.filled(instruction.output))
+                )
+            else:
+                instructions.append(at.filled(instruction))
+        buffers = [
+            Buffer(b.number, at.of(b.nbytes), b.kind, b.array) for b in self.buffers[:count]
+        ]
+        return Program(buffers, instructions, self.base.program.sites)
+
+
+class FewSamples(Exception):
+    """Records at more sizes are needed."""
+
+
+def require_alike(entries: Sequence[Any]) -> None:
+    """That records differ in nothing but numbers, whatever those are."""
+    fitting = AnyNumber(_symbols([e.capture.arguments for e in entries]), Ways({"a": 2}))
+    fitting.unified([e.loose for e in entries])
+    captures = [e.capture for e in entries]
+    fitting.unified([_result(e) for e in entries])
+    _require_alike(fitting, captures)
+    _buffers(fitting, entries)
+    whole = [e.program.instructions for e in entries]
+    if any(len(x) != len(whole[-1]) for x in whole):
+        raise Unlike("other operations")
+    for found in zip(*whole, strict=True):
+        fitting.unified(found)
+
+
+class Values:
+    """The symbols' values, and what depends on them."""
+
+    def __init__(self, values: dict[str, int]) -> None:
+        self.values = values
+        self._known: dict[Any, int] = {}
+
+    def of(self, number: Any) -> Any:
+        if type(number) is not Size:
+            return number
+        found = self._known.get(number.terms)
+        if found is None:
+            found = self._known[number.terms] = self._value(number.terms)
+        return found
+
+    def _value(self, terms: Any) -> int:
+        total = 0
+        for monomial, count in terms:
+            for atom, power in monomial:
+                if type(atom) is str:
+                    value = self.values[atom]
+                else:
+                    operator, inner, other = atom
+                    value = self._value(inner)
+                    value = value // other if operator == "//" else value % other
+                count *= value**power
+            total += count
+        return total
+
+    def float(self, sized: Sized) -> Any:
+        return sized.at(self.of(sized.number))
+
+    def filled(self, value: Any) -> Any:
+        """Numbers in place of expressions, in whatever holds them."""
+        kind = type(value)
+        if kind is Size:
+            return self.of(value)
+        if kind is Sized:
+            return self.float(value)
+        if kind is Repeated:
+            return value.kind([value.part] * self.of(value.count))
+        if kind is tuple or kind is list:
+            return kind([self.filled(part) for part in value])
+        if kind is View:
+            return View(
+                value.buffer,
+                self.of(value.offset),
+                tuple([self.of(n) for n in value.shape]),
+                tuple([self.of(n) for n in value.strides]),
+                value.dtype,
+            )
+        if kind is dict:
+            return {key: self.filled(part) for key, part in value.items()}
+        if has_sizes(value):
+            names = [f for f in value.__dataclass_fields__]
+            return kind(*[self.filled(getattr(value, name)) for name in names])
+        return value
+
+    def matches(self, pattern: Any, found: Any) -> bool:
+        """Whether a form is this pattern's."""
+        kind = type(pattern)
+        if kind is Size:
+            return type(found) is int and self.of(pattern) == found
+        if kind is tuple:
+            if type(found) is not tuple or len(found) != len(pattern):
+                return False
+            return all(map(self.matches, pattern, found))
+        return pattern is found or bool(pattern == found and type(found) is kind)
+
+
+# --- what records have to have in common ---------------------------------------------------------------
+
+
+def _require_simple(entries: Sequence[Any]) -> None:
+    for entry in entries:
+        found = entry.capture
+        for why, so in (
+            ("a result that goes backward later", found.backward is not None),
+            ("values that Python asks for", bool(found.splits)),
+            ("floats that are inputs", bool(found.scalars.steps) or bool(entry.spots)),
+            ("arguments that are written to", bool(found.argument_writes)),
+            ("gradients of arguments", bool(found.argument_grads) or bool(found.turned)),
+            ("arguments that are also used from outside", bool(entry.guards.pinned)),
+            ("arguments in memory from outside", bool(entry.guards.placed)),
+            ("operations that decide by values", bool(found.decided)),
+            ("examples in parts", any(isinstance(i, Block) for i in entry.program.instructions)),
+        ):
+            if so:
+                raise Unlike(why)
+
+
+def _require_alike(fitting: Fitting, captures: Sequence[Any]) -> None:
+    """What is outside of the program: the same tensors, gradients, optimizers and counters."""
+    last = captures[-1]
+    for found in captures:
+        for name in ("outside", "grads_before", "grads_after"):
+            before, now = ([t for t, _ in getattr(c, name)] for c in (found, last))
+            if len(before) != len(now) or any(a is not b for a, b in zip(before, now, strict=True)):
+                raise Unlike("other tensors")
+        if any(a is not b for (_, a), (_, b) in zip(found.outside, last.outside, strict=True)):
+            raise Unlike("tensors whose memory has changed")
+        pairs = [(c.grads_before, c.grads_after) for c in (found, last)]
+        if [[g is None for _, g in part] for part in pairs[0]] != [
+            [g is None for _, g in part] for part in pairs[1]
+        ]:
+            raise Unlike("gradients that are there in one of them")
+        if [id(box) for box, _ in found.versions] != [id(box) for box, _ in last.versions]:
+            raise Unlike("other version counters")
+        if [type(e) for e in found.effects] != [type(e) for e in last.effects]:
+            raise Unlike("other things that are done in Python")
+        for a, b in zip(found.effects, last.effects, strict=True):
+            if getattr(a, "optimizer", None) is not getattr(b, "optimizer", None):
+                raise Unlike("other optimizers")
+    for name in ("growth", "wanted", "left"):
+        parts = [getattr(c, name) for c in captures]
+        if name == "left":
+            parts = [[view for _, view in part] for part in parts]
+        if has_sizes(fitting.unified(parts)):
+            raise Unlike("gradients or counters that depend on sizes")
+    if has_sizes(fitting.unified([[n for _, n in c.versions] for c in captures])):
+        raise Unlike("version counters that depend on sizes")
+
+
+def _buffers(fitting: Fitting, entries: Sequence[Any]) -> list[Buffer]:
+    """Buffers with their sizes; what is constant has to be so, whatever the size."""
+    whole = [e.program.buffers for e in entries]
+    if any(len(x) != len(whole[-1]) for x in whole):
+        raise Unlike("other pieces of memory")
+    used = {
+        v.buffer
+        for i in entries[-1].program.instructions
+        for v in (*i.reads(), *i.writes())
+    }  # fmt: skip
+    own = [
+        {view.buffer for _, view in e.capture.left}
+        | {n for n, b in enumerate(e.program.buffers) if _is_row(e, b)}
+        for e in entries
+    ]
+    found = []
+    for number, buffers in enumerate(zip(*whole, strict=True)):
+        last = buffers[-1]
+        if any(b.kind is not last.kind for b in buffers):
+            raise Unlike("memory of other kinds")
+        nbytes = fitting.unified([b.nbytes for b in buffers])
+        if number in used and last.kind is Kind.CONSTANT:
+            if any(b.array.tobytes() != last.array.tobytes() for b in buffers):
+                raise Unlike("a constant that depends on sizes")
+        if number in used and last.kind is Kind.EXTERNAL and not all(number in o for o in own):
+            if any(_start(b) != _start(last) for b in buffers):
+                raise Unlike("other memory from outside")
+        found.append(Buffer(number, nbytes, last.kind, last.array))
+    return found
+
+
+def _start(buffer: Buffer) -> int:
+    return int(buffer.array.__array_interface__["data"][0])
+
+
+def _is_row(entry: Any, buffer: Buffer) -> bool:
+    """Whether memory holds an optimizer's numbers, of which each record has its own."""
+    rows = [id(update.row) for update in entry.capture.updates]
+    return id(buffer.array) in rows
+
+
+def _result(entry: Any) -> Any:
+    """What is returned; a gradient by its number, since each record has its own."""
+    if any(
+        grad is leaf.tensor
+        for leaf in NESTS.leaves(entry.capture.result)
+        if hasattr(leaf, "tensor")
+        for _, grad in entry.capture.grads_after
+    ):
+        raise Unlike("a gradient as a result")
+    return entry.capture.result
+
+
+def _symbols(arguments: Sequence[Sequence[View]]) -> dict[str, tuple[int, ...]]:
+    """Sizes of arguments that change, of which no other one says what they are."""
+    found: dict[str, tuple[int, ...]] = {}
+    for views in zip(*arguments, strict=True):
+        if any(len(v.shape) != len(views[-1].shape) for v in views):
+            raise Unlike("arguments of other dimensions")
+        for sizes in zip(*(v.shape for v in views), strict=True):
+            if all(n == sizes[0] for n in sizes) or sizes in found.values():
+                continue
+            if found:
+                try:
+                    Fitting(found, Ways({name: n[-1] for name, n in found.items()})).number(sizes)
+                    continue
+                except Unlike:
+                    pass
+            found["abcdefgh"[len(found)]] = sizes
+            if len(found) > 3:
+                raise Unlike("more than three sizes that change")
+    if not found:
+        raise Unlike("no size that changes")
+    if any(n < LEAST for sizes in found.values() for n in sizes):
+        raise Unlike("a size of 0 or 1")
+    return found
+
+
+def _where(fitting: Fitting, arguments: Sequence[Sequence[View]]) -> list[tuple[int, int]]:
+    """Which dimension of which argument each symbol is."""
+    found = []
+    for values in fitting.values.values():
+        for i, views in enumerate(zip(*arguments, strict=True)):
+            for d, sizes in enumerate(zip(*(v.shape for v in views), strict=True)):
+                if sizes == values:
+                    found.append((i, d))
+                    break
+            else:
+                continue
+            break
+    return found
+
+
+def _prime_from(number: int) -> int:
+    """A number near to one, which is no multiple of anything that a program may have besides."""
+    while any(number % d == 0 for d in range(2, int(number**0.5) + 1)):
+        number += 1
+    return number
+
+
+def _is_sized(operand: Any) -> bool:
+    return isinstance(operand, Number) and type(operand.value) is Sized
+
+
+def _text(number: Any) -> Any:
+    return number.text() if type(number) is Size else number
+
+
+def _score(lowered: Any) -> list[Any]:
+    """The calls of a program as `player` reads them, with texts in place of what depends on sizes."""
+    words: list[Any] = []
+    for function, units, flags, pointers, numbers in lowered.calls:
+        words += [lowered.functions[function].address, units, flags, len(pointers), len(numbers)]
+        for base, far in pointers:
+            words += base, far
+        words += [0] * len(pointers)
+        words += numbers
+    return words
+
+
+__all__ = ["FewSamples", "NotSymbolic", "Template", "Unlike", "Values"]

@@ -1,0 +1,168 @@
+"""The first call at a size: it runs as written, and what the program for all sizes gives is held against it.
+
+The program runs aside first, from the same memory, numbers and random states, and everything is put back. Then the
+function runs, and stands, whatever is found. Results, gradients and whatever else depends on the size must agree within
+rounding; so must random states and version counters, to the bit. What an optimizer makes of gradients does not depend
+on sizes, so those are compared and not the parameters: Adam turns the rounding of a gradient that is zero into a step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._tensor.tensor import Tensor
+from ..program.ir import Call, Kind, View
+from ..record.results import Given, Made
+from ..record.trees import NESTS
+from ..run.rollback import STOPS, Undo, can_undo
+from .fitting import Unlike, has_sizes
+
+# A sum of k numbers may be off by k roundings of the sum of their magnitudes, and a step is a chain of such sums; two
+# orders of the same sums have come apart by less than a hundredth of this in all that was tried. A coefficient that is
+# wrong changes how much is added up, or what: that is no matter of rounding.
+ROUNDINGS = 1 << 12
+NOISE = 1 << 6  # roundings of the largest gradient, for those that are nothing but rounding
+
+
+class Trial:
+    """What a template's program writes, copies of it, and how it is held against a run as written."""
+
+    def __init__(self, template: Any, entry: Any) -> None:
+        found = template.base.capture
+        if not can_undo(found.effects):
+            raise Unlike("something done in Python that cannot be put back")
+        program = template.base.program
+        drawn = [i for i in program.instructions if isinstance(i, Call) and i.effect]
+        for call in drawn:
+            if not any(hasattr(a, "_core") for a in call.args):
+                raise Unlike(f"what `{call.name}` does cannot be put back")
+        written = {view.buffer for i in program.instructions for view in i.writes()}
+        outside = {n for n in written if program.buffers[n].kind is Kind.EXTERNAL}
+        self.undo = Undo(entry, outside, drawn, found.effects)
+        self.grads = [
+            (tensor, None if grad is None else grad._data) for tensor, grad in found.grads_after
+        ]
+        of_grads = {id(array) for _, array in self.grads if array is not None}
+        tainted = _depending(template, of_grads)
+        self.states = [
+            array
+            for _, array in found.outside
+            if id(array) not in of_grads and _address(array) in tainted
+        ]
+
+    def run(self, entry: Any, arrays: list[Any]) -> Any:
+        """What the program gives, of which nothing is left: None if it stops at a value."""
+        found, undo = entry.capture, self.undo
+        entry.replay_of.load(arrays)
+        back = undo.keep(())
+        try:
+            for effect in found.effects:
+                effect()
+            entry.replay_of.run(0)
+            results = [
+                entry.replay_of.result(leaf.view, arrays).copy() if isinstance(leaf, Made) else leaf
+                for leaf in NESTS.leaves(found.result)
+            ]
+            grads = [None if array is None else array.copy() for _, array in self.grads]
+            states = [array.copy() for array in self.states]
+            drawn = [bytes(g.memory) for g in undo.generators if g.memory is not None]
+            return results, grads, states, drawn
+        except STOPS:
+            return None
+        finally:
+            undo.put_back((), back)
+
+    def difference(self, entry: Any, given: Any, result: Any, versions: list[int]) -> str | None:
+        """In what a run as written differs from what the program gave."""
+        results, grads, states, drawn = given
+        now = [bytes(g.memory) for g in self.undo.generators if g.memory is not None]
+        if now != drawn:
+            return "the random numbers that it draws"
+        leaves = list(NESTS.leaves(result))
+        if len(leaves) != len(results):
+            return "how much it returns"
+        for number, (mine, theirs) in enumerate(zip(results, leaves, strict=True)):
+            if isinstance(theirs, Tensor) and isinstance(mine, np.ndarray):
+                apart = _apart(mine, theirs._data, 0.0)
+            elif isinstance(mine, Given):
+                apart = None
+            else:
+                apart = None if type(mine) is type(theirs) and mine == theirs else "is another one"
+            if apart is not None:
+                return f"result {number} {apart}"
+        largest = max((_largest(a) for a in grads if a is not None), default=0.0)
+        for (tensor, _), mine in zip(self.grads, grads, strict=True):
+            grad = tensor._grad
+            if (mine is None) is not (grad is None):
+                return "a gradient that is there in one of them"
+            apart = None if grad is None else _apart(mine, grad._data, largest)
+            if apart is not None:
+                return f"the gradient of shape {grad._data.shape} {apart}"
+        for array, mine in zip(self.states, states, strict=True):
+            apart = _apart(mine, array, 0.0)
+            if apart is not None:
+                return f"a tensor from outside, of shape {array.shape}, {apart}"
+        growth = [box[0] - before for (box, _), before in zip(entry.capture.versions, versions, strict=True)]
+        if growth != [n for _, n in entry.capture.versions]:
+            return "how often a tensor is written to"
+        return None
+
+
+def _depending(template: Any, of_grads: set[int]) -> set[int]:
+    """Where memory from outside lies that sizes have an influence on, apart from gradients, which are compared."""
+    buffers = template.base.program.buffers
+    compared = {b.number for b in buffers if b.array is not None and id(b.array) in of_grads}
+    starts = {_address(b.array): b.number for b in buffers if b.array is not None}
+    del starts
+    tainted: set[int] = {n for n, _ in template.floats}
+    tainted |= {view.buffer for view in template.arguments}
+    for instruction in template.instructions:
+        reads = {view.buffer for view in instruction.reads()}
+        if has_sizes(instruction) or reads & tainted:
+            tainted |= {view.buffer for view in instruction.writes()} - compared
+    return {
+        _address(b.array)
+        for b in buffers
+        if b.number in tainted and b.kind is Kind.EXTERNAL and b.array is not None
+    }
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _largest(array: Any) -> float:
+    if not array.size or array.dtype.kind not in "fc":
+        return 0.0
+    found = float(np.max(np.abs(np.nan_to_num(np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64)))))
+    return found
+
+
+def _apart(mine: Any, theirs: Any, largest: float) -> str | None:
+    """How two arrays differ, if by more than rounding."""
+    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        return f"has shape {mine.shape} in the program, and {theirs.shape} as written"
+    if not mine.size:
+        return None
+    if mine.dtype.kind in "biu":
+        return None if np.array_equal(mine, theirs) else "has other numbers"
+    kind = mine.dtype if mine.dtype.itemsize >= 4 else np.dtype(np.float32)
+    a, b = np.asarray(mine, kind), np.asarray(theirs, kind)
+    rounding = float(np.finfo(mine.dtype).eps) if mine.dtype.kind in "fc" else 2.0**-7
+    with np.errstate(all="ignore"):
+        off = np.abs(a - b)
+        if not np.isfinite(off).all():
+            same = (a == b) | ((a != a) & (b != b))
+            off = np.where(same, 0, off)
+        size = np.abs(b)
+        size = float(size.max()) if np.isfinite(size).all() else _largest(b)
+        bound = rounding * (ROUNDINGS * size + NOISE * largest)
+        worst = float(off.max())
+    if worst <= bound or worst < np.finfo(kind).tiny:
+        return None
+    return f"differs by {worst:.3g} where its largest number is {size:.3g}"
+
+
+__all__ = ["Trial", "View"]

@@ -1,0 +1,169 @@
+"""The calls of a function whose sizes change: samples are recorded, and a template's sizes tried, once each."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._user_code.sites import warning_level
+from ..dynamic.instance import EntryAtSize
+from ..dynamic.sample import Sample
+from ..dynamic.trial import Trial
+from ..dynamic.template import Unlike
+from ..guards.guards import Form
+from ..messages.errors import CompileError
+from ..record.trees import memory_of, was_swapped
+from .clock import between, moment, since
+from .fast_entry import MISS
+from .recording import Recorder
+from .records import log
+from .sizes import MOST_WRONG, Sizes
+
+WEIGHED = 3  # sizes of a template that are compared with runs as written as other records are
+
+
+class ManySizes(Recorder):
+    """What a compiled function does with a form that has no record."""
+
+    _sizes: Sizes
+
+    def _of_any_size(self, form: Form, tensors: list[Any], args: Any, kwargs: Any) -> Any:
+        """What the call gives, if it is a sample or the first at its size; `MISS` where it is neither.
+
+        Afterwards there may be a record.
+        """
+        sizes = self._sizes
+        if self._specialises or self._sound or self._fallback or form.floats or sizes.why is not None:
+            return MISS
+        if form.key in self._refused or form.key in self._by_python:
+            return MISS
+        if not self._recording.acquire(blocking=False):
+            return MISS
+        try:
+            if sizes.template is None:
+                with self._lock:
+                    sizes.note(form.loose)
+                    wanted = sizes.wants_sample(form, self._ledger, self._alive())
+                return self._sample(form, args, kwargs) if wanted else MISS
+            return self._at_size(form, tensors, args, kwargs)
+        finally:
+            self._recording.release()
+
+    def _sample(self, form: Form, args: Any, kwargs: Any) -> Any:
+        """Record the call, to have something to fit a template to."""
+        began = moment()
+        around = self._surroundings(form, args, kwargs)
+        if not around.reads_guarded:
+            return MISS
+        memory = memory_of(args, kwargs)
+        try:
+            sample, result = Sample.recorded(around, args, kwargs, True, True)
+        except CompileError as error:
+            self._sizes.why = str(error).partition("\n")[0]
+            if error.finished is not None:
+                return error.finished[0]
+            raise
+        took = since(began)
+        self._ledger.note_audit(form.key, took)
+        if was_swapped(memory, args, kwargs):
+            return result
+        if around.unseen is not None:
+            self._sizes.why = "something is read that no guard sees"
+            return result
+        began = moment()
+        self._sizes.take(sample, took)
+        self._ledger.recording += since(began)
+        return result
+
+    def _at_size(self, form: Form, tensors: list[Any], args: Any, kwargs: Any) -> Any:
+        """Make a record for this size, if the template holds for it; the first time it is held against the function."""
+        began = moment()
+        sizes = self._sizes
+        template = sizes.template
+        assert template is not None
+        values = template.values_of(form.loose, tensors)
+        if values is None:
+            sizes.note_miss("sizes that are no function of those that were seen")
+            return MISS
+        if values in sizes.wrong:
+            return MISS
+        guards = template.base.guards
+        reason = guards.reason() or guards.clash(tensors)
+        if reason is not None:
+            sizes.note_miss(reason)
+            return MISS
+        sizes.misses = 0
+        if not template.has_room_for(values):
+            for other in list(template.records):
+                self._drop(other)
+            template.make_room_for(values)
+        entry = EntryAtSize(template, form, values)
+        entry.audits.begin(self._audit)
+        if values in template.tried:
+            self._keep_size(entry)
+            return MISS
+        return self._try(entry, tensors, args, kwargs, began)
+
+    def _try(self, entry: EntryAtSize, tensors: list[Any], args: Any, kwargs: Any, began: Any) -> Any:
+        """Run the function as it is written, and hold against it what the program gives."""
+        sizes, template = self._sizes, entry.template
+        if sizes.trial is None:
+            try:
+                sizes.trial = Trial(template, entry)
+            except Unlike as error:
+                sizes.template, sizes.why = None, str(error)
+                return MISS
+        trial = sizes.trial
+        with entry.alone() as alone:
+            arrays = entry.arrays_of(tensors) if alone else None
+            if arrays is None:
+                return MISS
+            given = trial.run(entry, arrays)
+        versions = [box[0] for box, _ in entry.capture.versions]
+        start = moment()
+        result = self._fn(*args, **kwargs)
+        stop = moment()
+        self._note_run(entry.key, between(start, stop), 0.0)
+        if given is not None:  # else it stopped at a value, as the function has done
+            found = trial.difference(entry, given, result, versions)
+            if found is None:
+                template.tried.add(entry.values)
+                self._keep_size(entry)
+            else:
+                self._note_wrong(entry, found)
+        self._ledger.recording += between(began, start) + since(stop)
+        return result
+
+    def _note_wrong(self, entry: EntryAtSize, found: str) -> None:
+        """The program for all sizes is not what the function does at this one."""
+        sizes = self._sizes
+        sizes.wrong[entry.values] = found
+        shapes = ", ".join(str(tuple(view.shape)) for view in entry.capture.arguments)
+        log.info("%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found)
+        if len(sizes.wrong) >= MOST_WRONG:
+            why = f"what it does depends on sizes in other ways: at {shapes}, {found}"
+            sizes.template, sizes.why = None, why
+            for other in list(entry.template.records):
+                self._drop(other)
+            warnings.warn(
+                f"{self._name()} has no program for all sizes: {why}. Each size has one of its own.",
+                stacklevel=warning_level(),
+            )
+
+    def _keep_size(self, entry: EntryAtSize) -> None:
+        """Another record beside those that were recorded."""
+        template = entry.template
+        with self._lock:
+            if len(template.records) >= WEIGHED:
+                entry.audits.note_weighed()
+            template.records.add(entry)
+            entry.take_times()
+            self._entries.setdefault(entry.key, []).append(entry)
+            self._entries.move_to_end(entry.key)
+            while self._is_full(len(self._alive())):
+                _, lost = self._entries.popitem(last=False)
+                for gone in lost:
+                    self._ledger.note_gone(gone)
+                    template.records.discard(gone)
+            self._last = entry
+            self._by_shapes = {}
