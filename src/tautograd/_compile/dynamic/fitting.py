@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ..optimizers.updates import Fixed, Update
+from ..sound.lazy_array import Flags
 from .size import Size, Ways
 
 _PLAIN = (str, bytes, bool, type(None), type(Ellipsis), type)
@@ -58,6 +60,7 @@ class Repeated:
 FORMS: dict[str, Callable[[float, float], float]] = {
     "n": lambda n, of: of * n,
     "1/n": lambda n, of: of / n,
+    "n/(n-1)": lambda n, of: of * n / (n - 1),
     "sqrt": lambda n, of: of * math.sqrt(n),
     "1/sqrt": lambda n, of: of / math.sqrt(n),
 }
@@ -134,6 +137,11 @@ class Fitting:
             return self._equal(found)
         if kind in (tuple, list):
             return self._parts(kind, found)
+        if isinstance(last, tuple):
+            parts = self._parts(tuple, found)
+            return last if parts is last else kind(*parts)
+        if kind is Flags:
+            return self._equal([tuple([x[name] for name in Flags.__slots__]) for x in found]) and last
         if kind is dict:
             if any(list(x) != list(last) for x in found):
                 raise Unlike("other keys")
@@ -141,9 +149,9 @@ class Fitting:
         if kind is float or issubclass(kind, np.generic):
             return self._float(found)
         if kind is np.ndarray:
-            if all(same_array(x, last) for x in found):
-                return last
-            raise Unlike("an array of constants that depends on sizes")
+            return last if all(same_array(x, last) for x in found) else self._array(found)
+        if kind in (Update, Fixed):  # of each record its own, of optimizers that are compared elsewhere
+            return last
         if is_dataclass(kind):
             return self._fields(kind, found)
         if kind is slice:
@@ -158,6 +166,9 @@ class Fitting:
             return last
         return self._equal(found)
 
+    def _array(self, found: Sequence[Any]) -> Any:
+        return Constant(self, found)
+
     def _equal(self, found: Sequence[Any]) -> Any:
         last = found[-1]
         if not all(x is last or bool(x == last) for x in found):
@@ -167,13 +178,23 @@ class Fitting:
     def _parts(self, kind: type, found: Sequence[Any]) -> Any:
         if any(len(x) != len(found[-1]) for x in found):
             parts = [part for x in found for part in x]
-            if all(type(part) is int and part == parts[0] for part in parts):
+            if parts and all(self._is_one(part, parts[0]) for part in parts):
                 return Repeated(kind, parts[0], self.number(tuple(map(len, found))))
             raise Unlike(f"{' and '.join(str(len(x)) for x in found)} things in one place")
         parts = [self.unified(x) for x in zip(*found, strict=True)]
         if all(a is b for a, b in zip(parts, found[-1], strict=True)):
             return found[-1]
         return kind(parts)
+
+    def _is_one(self, a: Any, b: Any) -> bool:
+        """Whether two things are the same, whatever the sizes."""
+        if type(a) is int or type(b) is int:
+            return type(a) is type(b) and bool(a == b)
+        try:
+            found = self.unified([a, b])
+        except Unlike:
+            return False
+        return not has_sizes(found)
 
     def _fields(self, kind: Any, found: Sequence[Any]) -> Any:
         names = [f.name for f in fields(kind)]
@@ -223,6 +244,42 @@ class Fitting:
         raise Unlike(f"a number that is {', '.join(map(str, found))}")
 
 
+class Constant:
+    """An array made from Python values, as `arange(n)` or a mask: for each size the first part of a larger one.
+
+    A sequence of whole numbers at equal distances goes on beyond the largest that was seen; of anything else it is not
+    known how it does.
+    """
+
+    def __init__(self, fitting: Fitting, arrays: Sequence[Any]) -> None:
+        self.shape = fitting.unified([a.shape for a in arrays])
+        self.largest = max(arrays, key=lambda a: a.size)
+        for array in arrays:
+            alike = array.dtype == self.largest.dtype and array.flags.c_contiguous
+            whole = len(array.shape) == len(self.largest.shape) and alike
+            if not whole or not _same_bits(array, self._part(array.shape)):
+                raise Unlike("a constant that depends on sizes")
+
+    def at(self, at: Any) -> Any:
+        """The array for a size; None if it is larger than what was seen."""
+        shape = at.filled(self.shape)
+        if all(n <= most for n, most in zip(shape, self.largest.shape, strict=True)):
+            return np.ascontiguousarray(self._part(shape))
+        if len(shape) == 1 and self.largest.dtype.kind in "iu" and self.largest.size > 2:
+            steps = np.diff(self.largest)
+            if (steps == steps[0]).all():
+                numbers = self.largest[0] + steps[0] * np.arange(shape[0], dtype=np.int64)
+                return numbers.astype(self.largest.dtype)
+        return None
+
+    def _part(self, shape: tuple[int, ...]) -> Any:
+        return self.largest[tuple([slice(0, n) for n in shape])]
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
 class AnyNumber(Fitting):
     """Takes any number for an expression of sizes: to see whether records have the rest in common."""
 
@@ -236,13 +293,16 @@ class AnyNumber(Fitting):
     def _float(self, found: Sequence[Any]) -> Any:
         return found[-1]
 
+    def _array(self, found: Sequence[Any]) -> Any:
+        return Constant(self, found)
+
 
 def has_sizes(value: Any) -> bool:
     """Whether something depends on a size."""
     kind = type(value)
-    if kind in (Size, Sized, Repeated):
+    if kind in (Size, Sized, Repeated, Constant):
         return True
-    if kind in (tuple, list):
+    if isinstance(value, (tuple, list)):
         return any(map(has_sizes, value))
     if kind is dict:
         return any(map(has_sizes, value.values()))
@@ -279,6 +339,7 @@ def _as_wholes(found: list[float]) -> Any:
         for form, inverse in (
             ("n", lambda x, of: x / of),
             ("1/n", lambda x, of: of / x),
+            ("n/(n-1)", lambda x, of: x / (x - of) if x / of > 1 else 0),
             ("sqrt", lambda x, of: (x / of) ** 2 if x / of > 0 else 0),
             ("1/sqrt", lambda x, of: (of / x) ** 2 if of / x > 0 else 0),
         ):

@@ -18,6 +18,7 @@ from ..run.fast_numbers import way_in
 from ..run.numpy_calls import as_call
 from ..run.replay import Part, Replay, _native_run
 from ..run.rollback import Stops
+from ..sound.runs import Followed
 from .template import Stretch, Template, Values
 
 FIRST = 16  # the replay of a size that may be audited first
@@ -75,6 +76,8 @@ class ReplayAtSize(Replay):
         self._floats = [at.float(sized) for _, sized in template.floats]
         for (number, _), value in zip(template.floats, self._floats, strict=True):
             self._lies(number, np.array([value]))
+        for number, constant in template.constants:
+            self._lies(number, constant.at(at))
         parts = [
             PartAtSize(s, self, None if s.why else NativeAtSize(s, values))
             for s in template.stretches
@@ -177,6 +180,16 @@ class EntryAtSize(Entry):
         self.steady = template.steady
         self.quick = way_in(self)
         template.steady = self.steady
+
+    def follow(self) -> None:
+        """Let the next call run the function's own Python, held against the template's calls at this size."""
+        noted = copy.copy(self.template.base.capture.calls)
+        noted.calls = self.replay_of.at.filled(self.template.calls)
+        self.followed_calls = Followed(self, noted)
+        self._quick, self.quick = self.quick, None
+
+    def follow_no_more(self) -> None:
+        self.followed_calls, self.quick = None, self._quick
 
     @property
     def program(self) -> Program:  # type: ignore[override]

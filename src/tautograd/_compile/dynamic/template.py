@@ -13,7 +13,7 @@ import numpy as np
 from ..program.ir import Block, Buffer, Call, Kind, Map, Number, Program, View
 from ..program.memory import Memory
 from ..record.trees import NESTS
-from .fitting import AnyNumber, Fitting, Repeated, Sized, Unlike, has_sizes
+from .fitting import AnyNumber, Constant, Fitting, Repeated, Sized, Unlike, has_sizes
 from .size import LEAST, NotSymbolic, Size, Ways
 from .words import Words, holding
 
@@ -52,13 +52,15 @@ class Template:
         self.arguments = fitting.unified([c.arguments for c in captures])
         self.result = fitting.unified([_result(e) for e in entries])
         _require_alike(fitting, captures)
-        self.buffers = _buffers(fitting, entries)
+        self.constants: list[tuple[int, Constant]] = []
+        self.buffers = _buffers(fitting, entries, self.constants)
         self.floats: list[tuple[int, Sized]] = []  # numbers that lie in memory, since they depend on sizes
         whole = [e.program.instructions for e in entries]
         if any(len(x) != len(whole[-1]) for x in whole):
             raise Unlike("other operations")
         self.instructions = [self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)]
-        self.most = {name: max(found) for name, found in values.items()}
+        self.calls = _calls(fitting, captures)
+        self.most = {name: max(found) * 3 // 2 for name, found in values.items()}
         self.stretches = list(self._stretches(native, threads))
         decisions = [d for s in self.stretches if s.lowered is not None for d in s.lowered.ways]
         self.decisions = decisions
@@ -69,6 +71,7 @@ class Template:
         self.lock = threading.RLock()
         self.inside = 0
         self.records: Any = weakref.WeakSet()  # those that were made for sizes
+        self.followed: set[tuple[int, ...]] = set()  # and those at which Python was followed
         self.tried: set[tuple[int, ...]] = set()  # sizes that were held against a run as written
         self.auditing = 0.0  # seconds that audits have taken
         self.price = 0.0  # of the next one, about
@@ -173,6 +176,8 @@ class Template:
         at = Values(dict(zip(self.symbols, found, strict=True)))
         if not at.matches(self.loose, loose) or not self._holds(*found):
             return None
+        if any(constant.at(at) is None for _, constant in self.constants):
+            return None
         return found
 
     def has_room_for(self, values: tuple[int, ...]) -> bool:
@@ -182,7 +187,7 @@ class Template:
         """Plan memory anew, for more than is needed now."""
         for name, n in zip(self.symbols, values, strict=True):
             if n > self.most[name]:
-                self.most[name] = n + n // 4
+                self.most[name] = n + n // 2
         self.memory = self._memory()
 
     def program_at(self, at: Values) -> Program:
@@ -209,6 +214,8 @@ class Template:
         buffers = [
             Buffer(b.number, at.of(b.nbytes), b.kind, b.array) for b in self.buffers[:count]
         ]
+        for number, constant in self.constants:
+            buffers[number].array = constant.at(at)
         return Program(buffers, instructions, self.base.program.sites)
 
 
@@ -218,15 +225,16 @@ class FewSamples(Exception):
 
 def require_alike(entries: Sequence[Any]) -> None:
     """That records differ in nothing but numbers, whatever those are."""
+    whole = [e.program.instructions for e in entries]
+    if any(len(x) != len(whole[-1]) for x in whole):
+        raise Unlike("another number of operations, as a loop over a size has them")
     fitting = AnyNumber(_symbols([e.capture.arguments for e in entries]), Ways({"a": 2}))
     fitting.unified([e.loose for e in entries])
     captures = [e.capture for e in entries]
     fitting.unified([_result(e) for e in entries])
     _require_alike(fitting, captures)
-    _buffers(fitting, entries)
-    whole = [e.program.instructions for e in entries]
-    if any(len(x) != len(whole[-1]) for x in whole):
-        raise Unlike("other operations")
+    _buffers(fitting, entries, [])
+    _calls(fitting, captures)
     for found in zip(*whole, strict=True):
         fitting.unified(found)
 
@@ -272,8 +280,12 @@ class Values:
             return self.float(value)
         if kind is Repeated:
             return value.kind([value.part] * self.of(value.count))
+        if kind is Constant:
+            return value.at(self)
         if kind is tuple or kind is list:
             return kind([self.filled(part) for part in value])
+        if isinstance(value, tuple):
+            return kind(*[self.filled(part) for part in value])
         if kind is View:
             return View(
                 value.buffer,
@@ -354,7 +366,22 @@ def _require_alike(fitting: Fitting, captures: Sequence[Any]) -> None:
         raise Unlike("version counters that depend on sizes")
 
 
-def _buffers(fitting: Fitting, entries: Sequence[Any]) -> list[Buffer]:
+def _calls(fitting: Fitting, captures: Sequence[Any]) -> list[Any]:
+    """The public calls of a run: what the function's Python does at other sizes is held against them."""
+    for found in captures:
+        if found.calls is None or found.calls.why is not None:
+            raise Unlike("Python that cannot be followed")
+    last = captures[-1].calls
+    if any((c.calls.count, c.calls.drawn) != (last.count, last.drawn) for c in captures):
+        raise Unlike("other calls")
+    if any(c.calls.results != last.results for c in captures):
+        raise Unlike("other results")
+    return fitting.unified([c.calls.calls for c in captures])  # type: ignore[no-any-return]
+
+
+def _buffers(
+    fitting: Fitting, entries: Sequence[Any], constants: list[tuple[int, Constant]]
+) -> list[Buffer]:
     """Buffers with their sizes; what is constant has to be so, whatever the size."""
     whole = [e.program.buffers for e in entries]
     if any(len(x) != len(whole[-1]) for x in whole):
@@ -377,7 +404,7 @@ def _buffers(fitting: Fitting, entries: Sequence[Any]) -> list[Buffer]:
         nbytes = fitting.unified([b.nbytes for b in buffers])
         if number in used and last.kind is Kind.CONSTANT:
             if any(b.array.tobytes() != last.array.tobytes() for b in buffers):
-                raise Unlike("a constant that depends on sizes")
+                constants.append((number, fitting.unified([b.array for b in buffers])))
         if number in used and last.kind is Kind.EXTERNAL and not all(number in o for o in own):
             if any(_start(b) != _start(last) for b in buffers):
                 raise Unlike("other memory from outside")

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..dynamic.size import Size
 from .llvm.code import Code
-from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type, vector
+from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type, splat, vector
 
-__all__ = ["INT64", "check", "load", "load_from", "report", "require", "store"]
+__all__ = ["INT64", "check", "load", "load_from", "number", "report", "require", "store"]
 
 
 def mask(lanes: int, live: int) -> str:
@@ -93,15 +93,23 @@ def store(code: Code, value: Value, pointer: str, stride: int, live: int) -> Non
     )
 
 
-def check(code: Code, index: Value, size: int, status: str, number: int) -> Value:
+def number(code: Code, whole: int, lanes: int) -> str:
+    """A whole number in all lanes; one that is not known yet is read first."""
+    if type(whole) is not Size:
+        return constant(whole, INT64, lanes).text
+    read = Value(code.new(f"sub i64 {whole}, 0"), INT64, 1)
+    return read.text if lanes == 1 else splat(code, read, lanes).text
+
+
+def check(code: Code, index: Value, size: int, status: str, step: int) -> Value:
     """An index counted from the start; one outside becomes 0, and the status says which instruction it was."""
-    zero, top = (constant(n, INT64, index.lanes).text for n in (0, size))
+    zero, top = constant(0, INT64, index.lanes).text, number(code, size, index.lanes)
     negative = code.new(f"icmp slt {index.typed}, {zero}")
     more = code.new(f"add {index.typed}, {top}")
     flags = vector("i1", index.lanes)
     place = code.new(f"select {flags} {negative}, {index.type} {more}, {index.typed}")
     outside = code.new(f"icmp uge {index.type} {place}, {top}")
-    _note(code, outside, index.lanes, status, number)
+    _note(code, outside, index.lanes, status, step)
     inside = code.new(f"select {flags} {outside}, {index.type} {zero}, {index.type} {place}")
     return Value(inside, INT64, index.lanes)
 

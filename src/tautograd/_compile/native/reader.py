@@ -86,7 +86,7 @@ class Reader:
             place = Value(code.new(f"extractelement {place.typed}, i64 0"), place.dtype, 1)
         place = memory.check(code, place, index.size, self.kernel.status, step.number + 1)
         distance = code.new(
-            f"mul {place.typed}, {constant(index.stride, memory.INT64, place.lanes).text}"
+            f"mul {place.typed}, {memory.number(code, index.stride, place.lanes)}"
         )
         pointer = self.pointer(code, source)
         stride = self._stride(source, self.kernel.layout.vector)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dynamic.size import divides
 from ..program.ir import Number, PutAlong, ScatterAdd, View
 from . import memory
 from .llvm import scalar_ops
@@ -88,7 +89,8 @@ class ScatterKernel:
         steps: tuple[int, int],
     ) -> None:
         beside = steps == (target.dtype.itemsize, source.dtype.itemsize)
-        lanes = self.lanes if beside else 1
+        cuts = beside and (type(size) is int or divides(size, self.lanes))
+        lanes = self.lanes if cuts else 1
         whole = size - size % lanes
 
         def body(counter: str, lanes: int, live: int) -> None:

@@ -15,7 +15,8 @@ from ..messages.errors import CompileError
 from ..record.trees import memory_of, was_swapped
 from .clock import between, moment, since
 from .fast_entry import MISS
-from .recording import Recorder
+from .entry import Entry
+from .recording import MISSES, Recorder
 from .records import log
 from .sizes import MOST_WRONG, Sizes
 
@@ -53,8 +54,7 @@ class ManySizes(Recorder):
         """Record the call, to have something to fit a template to."""
         began = moment()
         around = self._surroundings(form, args, kwargs)
-        if not around.reads_guarded:
-            return MISS
+        around.notes_calls = True
         memory = memory_of(args, kwargs)
         try:
             sample, result = Sample.recorded(around, args, kwargs, True, True)
@@ -94,8 +94,6 @@ class ManySizes(Recorder):
             return MISS
         sizes.misses = 0
         if not template.has_room_for(values):
-            for other in list(template.records):
-                self._drop(other)
             template.make_room_for(values)
         entry = EntryAtSize(template, form, values)
         entry.audits.begin(self._audit)
@@ -134,6 +132,23 @@ class ManySizes(Recorder):
         self._ledger.recording += between(began, start) + since(stop)
         return result
 
+    def _look_back(self, entry: Entry) -> None:
+        """How following went, of a size that is followed once: then its Python is known to do what the template says."""
+        if not isinstance(entry, EntryAtSize):
+            super()._look_back(entry)
+            return
+        followed = entry.followed_calls
+        if followed.runs:
+            entry.template.followed.add(entry.values)
+            entry.follow_no_more()
+            entry.take_times()
+        elif followed.differed:
+            self._drop(entry)
+            self._note_wrong(entry, followed.why)
+        elif followed.missed >= MISSES:
+            self._drop(entry)
+            self._note_wrong(entry, f"its Python cannot be followed: {followed.why}")
+
     def _note_wrong(self, entry: EntryAtSize, found: str) -> None:
         """The program for all sizes is not what the function does at this one."""
         sizes = self._sizes
@@ -151,8 +166,10 @@ class ManySizes(Recorder):
             )
 
     def _keep_size(self, entry: EntryAtSize) -> None:
-        """Another record beside those that were recorded."""
+        """Another record beside those that were recorded; the next call follows its Python, if none has at this size."""
         template = entry.template
+        if entry.values not in template.followed:
+            entry.follow()
         with self._lock:
             if len(template.records) >= WEIGHED:
                 entry.audits.note_weighed()

@@ -225,7 +225,8 @@ class Noting:
             change(deferred=self)
 
     def _note_result(self, found: Call, result: Any) -> None:
-        if (type(result) is Tensor and id(result) not in self._numbers) or type(result) is Recorded:
+        new = type(result) is Tensor and self._number_of(result) is None
+        if new or type(result) is Recorded:
             noted = self._result(result)
             if isinstance(noted, New):
                 found.single = noted
