@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..optimizers.updates import Fixed, Update
+from ..record.results import Given
+from ..sound.arguments import same_value
 from ..sound.lazy_array import Flags
 from .size import Size, Ways
 
@@ -69,7 +71,7 @@ FORMS: dict[str, Callable[[float, float], float]] = {
 class Fitting:
     """The symbols' values in each record, and the expressions that were found."""
 
-    def __init__(self, values: dict[str, Sequence[int]], ways: Ways) -> None:
+    def __init__(self, values: Mapping[str, Sequence[int]], ways: Ways) -> None:
         self.symbols = {name: Size.symbol(name, ways) for name in values}
         self.values = {name: tuple(found) for name, found in values.items()}
         self.count = len(next(iter(self.values.values())))
@@ -141,7 +143,9 @@ class Fitting:
             parts = self._parts(tuple, found)
             return last if parts is last else kind(*parts)
         if kind is Flags:
-            return self._equal([tuple([x[name] for name in Flags.__slots__]) for x in found]) and last
+            for name in Flags.__slots__:
+                self._equal([x[name] for x in found])
+            return last
         if kind is dict:
             if any(list(x) != list(last) for x in found):
                 raise Unlike("other keys")
@@ -150,6 +154,9 @@ class Fitting:
             return self._float(found)
         if kind is np.ndarray:
             return last if all(same_array(x, last) for x in found) else self._array(found)
+        if kind is Given and last.argument is not None:  # whichever tensor that was
+            self._equal([x.argument for x in found])
+            return last
         if kind in (Update, Fixed):  # of each record its own, of optimizers that are compared elsewhere
             return last
         if is_dataclass(kind):
@@ -171,7 +178,7 @@ class Fitting:
 
     def _equal(self, found: Sequence[Any]) -> Any:
         last = found[-1]
-        if not all(x is last or bool(x == last) for x in found):
+        if not all(same_value(x, last) for x in found):
             raise Unlike(f"a {type(last).__name__} that differs")
         return last
 
@@ -278,23 +285,6 @@ class Constant:
 
 def _same_bits(a: Any, b: Any) -> bool:
     return a.shape == b.shape and a.tobytes() == b.tobytes()
-
-
-class AnyNumber(Fitting):
-    """Takes any number for an expression of sizes: to see whether records have the rest in common."""
-
-    def __init__(self, values: dict[str, Sequence[int]], ways: Ways) -> None:
-        self.any = Size.symbol("a", ways)
-        self.values = {name: tuple(found) for name, found in values.items()}
-
-    def number(self, found: tuple[int, ...]) -> Any:
-        return found[0] if all(n == found[0] for n in found) else self.any
-
-    def _float(self, found: Sequence[Any]) -> Any:
-        return found[-1]
-
-    def _array(self, found: Sequence[Any]) -> Any:
-        return Constant(self, found)
 
 
 def has_sizes(value: Any) -> bool:

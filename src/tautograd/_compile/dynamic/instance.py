@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..run.replay import Part, Replay, _native_run
 from ..run.rollback import Stops
 from ..sound.runs import Followed
 from .template import Stretch, Template, Values
+from .words import kernels_at
 
 FIRST = 16  # the replay of a size that may be audited first
 GROWTH = 4
@@ -28,11 +28,13 @@ GROWTH = 4
 class NativeAtSize(Native):
     """A stretch's machine code with the numbers of one size."""
 
-    def __init__(self, stretch: Stretch, values: tuple[int, ...]) -> None:
+    def __init__(
+        self, stretch: Stretch, symbols: tuple[str, ...], values: tuple[int, ...]
+    ) -> None:
         from ..native.llvm import player
 
         self.lowered = stretch.lowered
-        self.kernels = stretch.lowered.kernels
+        self.symbols, self.values = symbols, values
         self.functions = len(stretch.lowered.functions)
         self.cached = stretch.lowered.cached
         self.own_bytes = int(stretch.scratch.at(values)[0])
@@ -40,6 +42,11 @@ class NativeAtSize(Native):
         self.address = self._player.address
         self._score = stretch.words.at(values)
         self._take_memory()
+
+
+    @property
+    def kernels(self) -> list[Any]:  # type: ignore[override]
+        return kernels_at(self.lowered.kernels, self.symbols, self.values)
 
 
 class PartAtSize(Part):
@@ -66,7 +73,7 @@ class ReplayAtSize(Replay):
         at = Values(dict(zip(template.symbols, values, strict=True)))
         self.template = template
         self.at = at
-        self.arguments = [at.filled(view) for view in template.arguments]
+        self.arguments = [fill(at) for fill in template.fill_arguments]
         self.why_not_native = ""
         self.saved = frozenset()
         self._program: Program | None = None
@@ -79,15 +86,13 @@ class ReplayAtSize(Replay):
         for number, constant in template.constants:
             self._lies(number, constant.at(at))
         parts = [
-            PartAtSize(s, self, None if s.why else NativeAtSize(s, values))
+            PartAtSize(s, self, None if s.why else NativeAtSize(s, template.symbols, values))
             for s in template.stretches
         ]
         self.stretches = [parts]  # type: ignore[list-item]
         self._calls = {
-            i: at.filled(template.instructions[i])
-            for s in template.stretches
-            if s.why
-            for i in range(s.first, s.last)
+            i: template.instructions[i] if fill is None else fill(at)
+            for i, fill in template.fill_instructions.items()
         }
         self.staged = self._read_by_calls()
         for i in self.staged:
@@ -165,7 +170,10 @@ class EntryAtSize(Entry):
         self.key, self.loose, self.kept = form.key, form.loose, form.kept
         self.replay_of = replay
         at = replay.at
-        self.capture = replace(base.capture, arguments=replay.arguments, result=at.filled(template.result))
+        self.capture = copy.copy(base.capture)
+        self.capture.arguments = replay.arguments
+        if template.fill_result is not None:
+            self.capture.result = template.fill_result(at)
         self.nbytes = sum(p.native._memory.nbytes for p in replay.stretches[0] if p.native is not None)
         self.calls = 0
         self.audits = Sparing(template)
@@ -184,7 +192,8 @@ class EntryAtSize(Entry):
     def follow(self) -> None:
         """Let the next call run the function's own Python, held against the template's calls at this size."""
         noted = copy.copy(self.template.base.capture.calls)
-        noted.calls = self.replay_of.at.filled(self.template.calls)
+        fill = self.template.fill_calls
+        noted.calls = self.template.calls if fill is None else fill(self.replay_of.at)
         self.followed_calls = Followed(self, noted)
         self._quick, self.quick = self.quick, None
 

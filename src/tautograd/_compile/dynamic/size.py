@@ -344,6 +344,8 @@ def _of_monomial(monomial: Monomial) -> tuple[int | None, int | None]:
     """The least and the most that a product of atoms, none of them negative, can be."""
     least: int | None = 1
     most: int | None = 1
+    low: int | None
+    high: int | None
     for atom, power in monomial:
         if type(atom) is str:
             low, high = 0, None

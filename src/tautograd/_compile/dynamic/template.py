@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..program.ir import Block, Buffer, Call, Kind, Map, Number, Program, View
 from ..program.memory import Memory
 from ..record.trees import NESTS
-from .fitting import AnyNumber, Constant, Fitting, Repeated, Sized, Unlike, has_sizes
+from .fitting import Constant, Fitting, Repeated, Sized, Unlike, has_sizes
 from .size import LEAST, NotSymbolic, Size, Ways
 from .words import Words, holding
 
@@ -40,8 +40,8 @@ class Template:
         self.base = entries[-1]
         _require_simple(entries)
         values = _symbols([e.capture.arguments for e in entries])
+        require_alike(entries)
         if len(entries) < len(values) + SPARE:
-            require_alike(entries)
             raise FewSamples
         self.symbols = tuple(values)
         self.ways = Ways({name: _prime_from(max(found)) for name, found in values.items()})
@@ -56,8 +56,6 @@ class Template:
         self.buffers = _buffers(fitting, entries, self.constants)
         self.floats: list[tuple[int, Sized]] = []  # numbers that lie in memory, since they depend on sizes
         whole = [e.program.instructions for e in entries]
-        if any(len(x) != len(whole[-1]) for x in whole):
-            raise Unlike("other operations")
         self.instructions = [self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)]
         self.calls = _calls(fitting, captures)
         self.most = {name: max(found) * 3 // 2 for name, found in values.items()}
@@ -66,6 +64,15 @@ class Template:
         self.decisions = decisions
         self._holds = holding(decisions, self.symbols)
         self.memory = self._memory()
+        self.fill_calls = filling(self.calls)
+        self.fill_result = filling(self.result)
+        self.fill_arguments = [filling(view) or (lambda at, view=view: view) for view in self.arguments]
+        self.fill_instructions = {
+            i: filling(self.instructions[i])
+            for s in self.stretches
+            if s.why
+            for i in range(s.first, s.last)
+        }
         self.stops: Any = None
         self.steady: Any = None
         self.lock = threading.RLock()
@@ -79,7 +86,7 @@ class Template:
     def affords_audit(self) -> bool:
         """Whether all replays together can pay for another audit."""
         spent = sum(r.calls * r.audits.replay_seconds for r in self.records if r.audits.replay_seconds < 1)
-        return SHARE * spent > self.auditing + self.price
+        return bool(SHARE * spent > self.auditing + self.price)
 
     def _instruction(self, instruction: Any) -> Any:
         """Constants that depend on sizes become numbers in memory."""
@@ -145,9 +152,10 @@ class Template:
         at = Values(self.most)
         buffers = []
         for buffer in self.buffers:
-            nbytes = at.of(buffer.nbytes)
+            size: Any = buffer.nbytes
+            nbytes = at.of(size)
             array = buffer.array
-            if type(buffer.nbytes) is Size and buffer.kind is Kind.KEPT:
+            if type(size) is Size and buffer.kind is Kind.KEPT:
                 array = np.zeros(max(nbytes, 1), np.uint8)
             if array is None and buffer.kind is Kind.CONSTANT:
                 array = np.zeros(max(nbytes, 1), np.uint8)
@@ -224,19 +232,17 @@ class FewSamples(Exception):
 
 
 def require_alike(entries: Sequence[Any]) -> None:
-    """That records differ in nothing but numbers, whatever those are."""
+    """That records do the same operations, whatever the numbers: before there are enough to fit those."""
+    _symbols([e.capture.arguments for e in entries])
     whole = [e.program.instructions for e in entries]
     if any(len(x) != len(whole[-1]) for x in whole):
         raise Unlike("another number of operations, as a loop over a size has them")
-    fitting = AnyNumber(_symbols([e.capture.arguments for e in entries]), Ways({"a": 2}))
-    fitting.unified([e.loose for e in entries])
-    captures = [e.capture for e in entries]
-    fitting.unified([_result(e) for e in entries])
-    _require_alike(fitting, captures)
-    _buffers(fitting, entries, [])
-    _calls(fitting, captures)
     for found in zip(*whole, strict=True):
-        fitting.unified(found)
+        if len({(type(i), getattr(i, "function", None)) for i in found}) > 1:
+            raise Unlike("other operations")
+    for entry in entries:
+        if entry.capture.calls is None or entry.capture.calls.why is not None:
+            raise Unlike("Python that cannot be followed")
 
 
 class Values:
@@ -273,33 +279,8 @@ class Values:
 
     def filled(self, value: Any) -> Any:
         """Numbers in place of expressions, in whatever holds them."""
-        kind = type(value)
-        if kind is Size:
-            return self.of(value)
-        if kind is Sized:
-            return self.float(value)
-        if kind is Repeated:
-            return value.kind([value.part] * self.of(value.count))
-        if kind is Constant:
-            return value.at(self)
-        if kind is tuple or kind is list:
-            return kind([self.filled(part) for part in value])
-        if isinstance(value, tuple):
-            return kind(*[self.filled(part) for part in value])
-        if kind is View:
-            return View(
-                value.buffer,
-                self.of(value.offset),
-                tuple([self.of(n) for n in value.shape]),
-                tuple([self.of(n) for n in value.strides]),
-                value.dtype,
-            )
-        if kind is dict:
-            return {key: self.filled(part) for key, part in value.items()}
-        if has_sizes(value):
-            names = [f for f in value.__dataclass_fields__]
-            return kind(*[self.filled(getattr(value, name)) for name in names])
-        return value
+        fill = filling(value)
+        return value if fill is None else fill(self)
 
     def matches(self, pattern: Any, found: Any) -> bool:
         """Whether a form is this pattern's."""
@@ -311,6 +292,46 @@ class Values:
                 return False
             return all(map(self.matches, pattern, found))
         return pattern is found or bool(pattern == found and type(found) is kind)
+
+
+Fill = Callable[[Values], Any]
+
+
+def filling(value: Any) -> Fill | None:
+    """What puts numbers in place of the expressions in something; None where there are none."""
+    kind = type(value)
+    if kind is Size:
+        return lambda at: at.of(value)
+    if kind is Sized:
+        return lambda at: at.float(value)
+    if kind is Repeated:
+        return lambda at: value.kind([value.part] * at.of(value.count))
+    if kind is Constant:
+        return lambda at: value.at(at)
+    if isinstance(value, (tuple, list)):
+        make = (lambda parts: kind(*parts)) if hasattr(kind, "_fields") else kind
+        return _filling_parts(list(value), make)
+    if kind is dict:
+        keys = list(value)
+        return _filling_parts(list(value.values()), lambda p: dict(zip(keys, p, strict=True)))
+    if is_dataclass(kind):
+        names = [f.name for f in fields(kind)]
+        return _filling_parts([getattr(value, n) for n in names], lambda parts: kind(*parts))
+    return None
+
+
+def _filling_parts(parts: list[Any], make: Callable[[list[Any]], Any]) -> Fill | None:
+    fills = [(i, fill) for i, fill in enumerate(map(filling, parts)) if fill is not None]
+    if not fills:
+        return None
+
+    def fill(at: Values) -> Any:
+        found = parts.copy()
+        for i, one in fills:
+            found[i] = one(at)
+        return make(found)
+
+    return fill
 
 
 # --- what records have to have in common ---------------------------------------------------------------

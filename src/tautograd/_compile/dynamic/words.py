@@ -46,6 +46,24 @@ def _worded(value: Any) -> Any:
     return value
 
 
+_NUMBERS = ("shape", "bytes_read", "bytes_written", "operations", "in_place")
+
+
+def kernels_at(kernels: list[Any], symbols: tuple[str, ...], values: tuple[int, ...]) -> list[Any]:
+    """What each kernel does (`Fused`) at a size."""
+    named = dict(zip(symbols, values, strict=True))
+
+    def number(value: Any) -> Any:
+        if isinstance(value, str):
+            return eval(value, {"__builtins__": {}}, named)
+        return type(value)(map(number, value)) if isinstance(value, (tuple, list)) else value
+
+    return [
+        replace(kernel, **{name: number(getattr(kernel, name)) for name in _NUMBERS})
+        for kernel in kernels
+    ]
+
+
 class Words:
     """A list of numbers of which some are texts: all of them as an array, for the values of the symbols."""
 

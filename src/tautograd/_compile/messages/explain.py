@@ -113,10 +113,11 @@ class Explanation:
     def _costs(self) -> list[str]:
         """What records cost and saved, if any call ran as written."""
         words = self.ledger.get("words")
+        sizes = [f"sizes: {line}" for line in self.ledger.get("sizes", ())]
         if not words or self.ledger["runs_as_written"] < 2:
-            return []
+            return sizes
         paused = "; it runs as written for a while" if self.ledger["paused"] else ""
-        return [f"costs: {words}{paused}"]
+        return [f"costs: {words}{paused}", *sizes]
 
     __repr__ = __str__
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Kernel:
     ) -> None:
         """A dimension in whole steps and the rest; of a split one only this range's part."""
         size = self.layout.sizes[d]
-        rest = size % step
+        rest: Any = size % step
         whole = size - rest
         if type(rest) is Size:
             self._unknown_sections(code, d, step, body)
@@ -169,7 +170,7 @@ class Kernel:
         d: int,
         body: Callable[[Code, Code, int, int], None],
         live: int,
-        rounds: int,
+        rounds: Any,
         sums: list[reductions.Accumulator],
     ) -> None:
         """The innermost loop, in chunks after which sums are put aside if there are many rounds."""

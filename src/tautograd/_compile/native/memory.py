@@ -11,7 +11,7 @@ from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type,
 __all__ = ["INT64", "check", "load", "load_from", "number", "report", "require", "store"]
 
 
-def mask(lanes: int, live: int) -> str:
+def mask(lanes: int, live: Any) -> str:
     """The first `live` lanes, as a constant; where it is not known how many, as what becomes a number (`numbers`)."""
     if type(live) is Size:
         return f"<first {live} of {lanes}>"
@@ -93,7 +93,7 @@ def store(code: Code, value: Value, pointer: str, stride: int, live: int) -> Non
     )
 
 
-def number(code: Code, whole: int, lanes: int) -> str:
+def number(code: Code, whole: Any, lanes: int) -> str:
     """A whole number in all lanes; one that is not known yet is read first."""
     if type(whole) is not Size:
         return constant(whole, INT64, lanes).text

@@ -59,9 +59,11 @@ class Compiled(ManySizes):
         audit: str = "auto",
         sound: bool | None = None,
         specialises: bool = False,
+        any_size: bool = False,
     ) -> None:
         self._fn = fn
         self._specialises = specialises
+        self._any_size = any_size
         self._sound = sound
         self._fallback = fallback
         self._native = native
@@ -220,6 +222,7 @@ class Compiled(ManySizes):
             again = self._recompiles.lines()
             entries = self._alive()
             ledger = self._ledger.to_dict(entries) | {"words": self._ledger.in_words(entries)}
+            ledger["sizes"] = self._sizes.in_words()
             return Explanation(
                 self._name(), self._last, self._refused, len(self._seen), again, ledger
             )
@@ -248,6 +251,7 @@ class Compiled(ManySizes):
             "audit": self._audit,
             "sound": self._sound,
             "specialises": self._specialises,
+            "any_size": self._any_size,
         }
 
     def __deepcopy__(self, memo: Any) -> Compiled:

@@ -16,7 +16,7 @@ from ..record.trees import memory_of, was_swapped
 from .clock import between, moment, since
 from .fast_entry import MISS
 from .entry import Entry
-from .recording import MISSES, Recorder
+from .recording import Recorder
 from .records import log
 from .sizes import MOST_WRONG, Sizes
 
@@ -122,13 +122,14 @@ class ManySizes(Recorder):
         result = self._fn(*args, **kwargs)
         stop = moment()
         self._note_run(entry.key, between(start, stop), 0.0)
-        if given is not None:  # else it stopped at a value, as the function has done
+        found: str | None = "it stops at a value, and the function does not"
+        if given is not None:
             found = trial.difference(entry, given, result, versions)
-            if found is None:
-                template.tried.add(entry.values)
-                self._keep_size(entry)
-            else:
-                self._note_wrong(entry, found)
+        if found is None:
+            template.tried.add(entry.values)
+            self._keep_size(entry)
+        else:
+            self._note_wrong(entry, found)
         self._ledger.recording += between(began, start) + since(stop)
         return result
 
@@ -145,9 +146,8 @@ class ManySizes(Recorder):
         elif followed.differed:
             self._drop(entry)
             self._note_wrong(entry, followed.why)
-        elif followed.missed >= MISSES:
-            self._drop(entry)
-            self._note_wrong(entry, f"its Python cannot be followed: {followed.why}")
+        elif followed.missed:  # then nothing is known of what Python does at another size
+            self._give_up_template(entry, f"its Python cannot be followed: {followed.why}")
 
     def _note_wrong(self, entry: EntryAtSize, found: str) -> None:
         """The program for all sizes is not what the function does at this one."""
@@ -157,13 +157,18 @@ class ManySizes(Recorder):
         log.info("%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found)
         if len(sizes.wrong) >= MOST_WRONG:
             why = f"what it does depends on sizes in other ways: at {shapes}, {found}"
-            sizes.template, sizes.why = None, why
-            for other in list(entry.template.records):
-                self._drop(other)
+            self._give_up_template(entry, why)
             warnings.warn(
                 f"{self._name()} has no program for all sizes: {why}. Each size has one of its own.",
                 stacklevel=warning_level(),
             )
+
+    def _give_up_template(self, entry: EntryAtSize, why: str) -> None:
+        """There is no program for all sizes, and there will be none."""
+        self._sizes.template, self._sizes.why = None, why
+        for other in list(entry.template.records):
+            self._drop(other)
+        log.info("%s: no program for all sizes: %s", self._name(), why)
 
     def _keep_size(self, entry: EntryAtSize) -> None:
         """Another record beside those that were recorded; the next call follows its Python, if none has at this size."""

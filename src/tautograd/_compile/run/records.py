@@ -36,6 +36,7 @@ class Records:
     """The records of one function, and what is known of calls that have none."""
 
     _fn: Callable[..., Any]
+    _any_size = False  # whether a program for all sizes is made, whatever that costs
     _specialises = False  # whether every form is recorded, whatever that costs
     records = 0  # how often the function was recorded
     _last: Entry | None = None
@@ -218,6 +219,7 @@ class Records:
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._ledger = Ledger()
         self._sizes = Sizes()
+        self._sizes.at_once = self._any_size
         self._last = None
         self._by_shapes = {}
 

@@ -36,6 +36,7 @@ class Sizes:
     """The samples, and the template once there is one, of one function."""
 
     def __init__(self) -> None:
+        self.at_once = False  # whether samples are taken whatever they cost
         self.samples: list[Any] = []
         self.template: Template | None = None
         self.trial: Any = None
@@ -58,13 +59,15 @@ class Sizes:
 
     def wants_sample(self, form: Any, ledger: Any, entries: list[Any]) -> bool:
         """Whether this call is recorded as a sample."""
-        if self.why is not None or self.template is not None or len(self.met) < FEWEST:
+        if self.why is not None or self.template is not None or len(self.met) < 2:
             return False
         if any(sample.loose == form.loose for sample in self.samples):
             return False
         if any(_is_small(form.loose, other) for other in self.met):
             return False
-        return self._pays(ledger, entries)
+        if self.at_once and ledger.runs:
+            return True
+        return len(self.met) >= FEWEST and self._pays(ledger, entries)
 
     def _pays(self, ledger: Any, entries: list[Any]) -> bool:
         """Whether what is still to be made comes in again within the horizon."""
@@ -77,7 +80,7 @@ class Sizes:
         sizes = min(sizes, 40.0)
         cost = missing * sample + TEMPLATE_SECONDS + TEMPLATE_CALLS * plain
         cost += sizes * (SIZE_SECONDS + SIZE_CALLS * plain)
-        return cost < GAIN * left * plain
+        return bool(cost < GAIN * left * plain)
 
     def take(self, sample: Any, seconds: float) -> None:
         """Another sample; a template is fitted once there are enough."""
@@ -119,11 +122,29 @@ class Sizes:
         if self.given_up >= MOST_TEMPLATES:
             self.why = why
 
+    def in_words(self) -> list[str]:
+        """What sizes are symbols, and why there are none, for people to read."""
+        template = self.template
+        if template is None:
+            return [f"no program for all sizes: {self.why}"] if self.why else []
+        symbols = zip(template.symbols, template.where, strict=True)
+        named = ", ".join(f"{s} is size {d} of argument {i}" for s, (i, d) in symbols)
+        lines = [f"one program for all sizes: {named}; {len(template.tried)} sizes held against the function"]
+        if template.decisions:
+            lines.append("it holds " + " and ".join(map(_in_words, template.decisions)))
+        lines += [f"not at {values}: {why}" for values, why in self.wrong.items()]
+        return lines
+
     def note_miss(self, why: str) -> None:
         """A call of another form, or one of which the template's guards say that it does not hold."""
         self.misses += 1
         if self.misses >= MISSES:
             self.begin_anew(why)
+
+
+def _in_words(decision: tuple[str, str, bool]) -> str:
+    text, relation, found = decision
+    return f"where {text} {relation if found else {'==': '!=', '<': '>='}[relation]} 0"
 
 
 def _skeleton(loose: Any) -> Any:
