@@ -81,9 +81,7 @@ class Fitting:
     def _monomials(self) -> list[tuple[Any, tuple[int, ...]]]:
         """Products of symbols, from the simplest on, with their values in each record."""
         names = list(self.symbols)
-        found: list[tuple[Any, tuple[int, ...]]] = []
-        for name in names:
-            found.append((self.symbols[name], self.values[name]))
+        found = [(self.symbols[name], self.values[name]) for name in names]
         for a, b in combinations(names, 2):
             both = tuple(x * y for x, y in zip(self.values[a], self.values[b], strict=True))
             found.append((self.symbols[a] * self.symbols[b], both))
@@ -157,7 +155,10 @@ class Fitting:
         if kind is Given and last.argument is not None:  # whichever tensor that was
             self._equal([x.argument for x in found])
             return last
-        if kind in (Update, Fixed):  # of each record its own, of optimizers that are compared elsewhere
+        if kind in (
+            Update,
+            Fixed,
+        ):  # of each record its own, of optimizers that are compared elsewhere
             return last
         if is_dataclass(kind):
             return self._fields(kind, found)
@@ -284,7 +285,7 @@ class Constant:
 
 
 def _same_bits(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(a.shape == b.shape and a.tobytes() == b.tobytes())
 
 
 def has_sizes(value: Any) -> bool:

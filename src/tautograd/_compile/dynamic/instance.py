@@ -28,9 +28,7 @@ GROWTH = 4
 class NativeAtSize(Native):
     """A stretch's machine code with the numbers of one size."""
 
-    def __init__(
-        self, stretch: Stretch, symbols: tuple[str, ...], values: tuple[int, ...]
-    ) -> None:
+    def __init__(self, stretch: Stretch, symbols: tuple[str, ...], values: tuple[int, ...]) -> None:
         from ..native.llvm import player
 
         self.lowered = stretch.lowered
@@ -42,7 +40,6 @@ class NativeAtSize(Native):
         self.address = self._player.address
         self._score = stretch.words.at(values)
         self._take_memory()
-
 
     @property
     def kernels(self) -> list[Any]:  # type: ignore[override]
@@ -163,7 +160,9 @@ class EntryAtSize(Entry):
 
     def __init__(self, template: Template, form: Any, values: tuple[int, ...]) -> None:
         base = template.base
-        self.__dict__.update({k: v for k, v in vars(base).items() if k not in ("program", "inside")})
+        self.__dict__.update(
+            {k: v for k, v in vars(base).items() if k not in ("program", "inside")}
+        )
         replay = ReplayAtSize(template, values)
         self.template = template
         self.values = values
@@ -174,7 +173,9 @@ class EntryAtSize(Entry):
         self.capture.arguments = replay.arguments
         if template.fill_result is not None:
             self.capture.result = template.fill_result(at)
-        self.nbytes = sum(p.native._memory.nbytes for p in replay.stretches[0] if p.native is not None)
+        self.nbytes = sum(
+            p.native._memory.nbytes for p in replay.stretches[0] if p.native is not None
+        )
         self.calls = 0
         self.audits = Sparing(template)
         self.made_tensors, self._made, self._nodes, self._arrays = {}, {}, {}, []

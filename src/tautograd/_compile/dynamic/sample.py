@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..program.ir import View
-from ..program.memory import bytes_of, give_back
+from ..program.memory import bytes_of
 from ..run.entry import Entry
 from ..run.replay import Replay
-
-import numpy as np
 
 
 class Unlowered(Replay):

@@ -3,8 +3,8 @@
 Lowering computes with it as with any other number. What it computes is exact, for every value of the symbols. What
 it decides (`if n % 16`, `a == b`) is decided as it is for all values from `LEAST` on, where that can be proved, and
 else as it is for the example; then the decision is noted in `Ways`, and what was lowered holds only for sizes that
-decide alike. A decision that is a matter of speed alone is made by the example (`example`), and noted nowhere. So a number
-cannot lose its symbol in silence: whoever needs a plain one (`range`, `int`) gets an error, `NotSymbolic`.
+decide alike. A decision that is a matter of speed alone is made by the example (`example`), and noted nowhere. So a
+number cannot lose its symbol in silence: whoever needs a plain one (`range`, `int`) gets an error, `NotSymbolic`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-TOKEN = 4 * 10**18  # from here on, a number in a kernel's text stands for a size
+# Numbers in a kernel's text that stand for sizes begin with these digits. (4607182418800017408 is a double's 1.0.)
+PREFIX = "87654321"
+TOKEN = int(PREFIX) * 10**11
 LEAST = 2  # sizes of 0 and 1 mean other things (nothing to do, broadcasting): they have records of their own
 Monomial = tuple[tuple[Any, int], ...]  # atoms with their powers, in order
 Terms = tuple[tuple[Monomial, int], ...]
@@ -52,7 +54,8 @@ class Ways:
 
     def of_token(self, number: int) -> Any:
         """The size that a number stands for; any other number is itself."""
-        return self.tokens[number - TOKEN] if number >= TOKEN else number
+        place = number - TOKEN
+        return self.tokens[place] if 0 <= place < len(self.tokens) else number
 
 
 class Size:
@@ -97,7 +100,9 @@ class Size:
                 return self
             if not other:
                 return 0
-            return Size(tuple([(m, c * other) for m, c in self.terms]), self.value * other, self.ways)
+            return Size(
+                tuple([(m, c * other) for m, c in self.terms]), self.value * other, self.ways
+            )
         if type(other) is Size:
             return _of(_product(self.terms, other.terms), self.value * other.value, self.ways)
         return NotImplemented
@@ -168,7 +173,7 @@ class Size:
         return not self < other
 
     def __bool__(self) -> bool:
-        return not self == 0
+        return self != 0
 
     # --- what needs a plain number -----------------------------------------------------------------
 
@@ -210,7 +215,7 @@ def is_number(text: str) -> bool:
 def same(a: Any, b: Any) -> bool:
     """Whether two numbers, or two lists of numbers, are the same whatever the symbols are.
 
-    Where only a gain in speed depends on it, this is what is asked: that sizes agree by coincidence is nothing to go by.
+    Where only a gain in speed depends on it, this is what is asked: sizes that agree by coincidence say nothing.
     """
     if type(a) is tuple:
         return len(a) == len(b) and all(map(same, a, b))

@@ -54,9 +54,13 @@ class Template:
         _require_alike(fitting, captures)
         self.constants: list[tuple[int, Constant]] = []
         self.buffers = _buffers(fitting, entries, self.constants)
-        self.floats: list[tuple[int, Sized]] = []  # numbers that lie in memory, since they depend on sizes
+        self.floats: list[
+            tuple[int, Sized]
+        ] = []  # numbers that lie in memory, since they depend on sizes
         whole = [e.program.instructions for e in entries]
-        self.instructions = [self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)]
+        self.instructions = [
+            self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)
+        ]
         self.calls = _calls(fitting, captures)
         self.most = {name: max(found) * 3 // 2 for name, found in values.items()}
         self.stretches = list(self._stretches(native, threads))
@@ -66,7 +70,9 @@ class Template:
         self.memory = self._memory()
         self.fill_calls = filling(self.calls)
         self.fill_result = filling(self.result)
-        self.fill_arguments = [filling(view) or (lambda at, view=view: view) for view in self.arguments]
+        self.fill_arguments = [
+            filling(view) or (lambda at, view=view: view) for view in self.arguments
+        ]
         self.fill_instructions = {
             i: filling(self.instructions[i])
             for s in self.stretches
@@ -85,7 +91,9 @@ class Template:
 
     def affords_audit(self) -> bool:
         """Whether all replays together can pay for another audit."""
-        spent = sum(r.calls * r.audits.replay_seconds for r in self.records if r.audits.replay_seconds < 1)
+        spent = sum(
+            r.calls * r.audits.replay_seconds for r in self.records if r.audits.replay_seconds < 1
+        )
         return bool(SHARE * spent > self.auditing + self.price)
 
     def _instruction(self, instruction: Any) -> Any:
@@ -146,8 +154,8 @@ class Template:
 
     def _memory(self) -> Memory:
         """Places for the largest sizes seen, which smaller ones use as well."""
-        from ..run.replay import _use, _written_over
         from ..program.memory_planning import Use
+        from ..run.replay import _use, _written_over
 
         at = Values(self.most)
         buffers = []
@@ -209,7 +217,9 @@ class Template:
             return at.filled(leaf)
 
         instructions = []
-        for instruction, before in zip(self.instructions, self.base.program.instructions, strict=True):
+        for instruction, before in zip(
+            self.instructions, self.base.program.instructions, strict=True
+        ):
             if instruction is before:
                 instructions.append(before)
             elif isinstance(instruction, Map):
@@ -219,9 +229,7 @@ class Template:
                 )
             else:
                 instructions.append(at.filled(instruction))
-        buffers = [
-            Buffer(b.number, at.of(b.nbytes), b.kind, b.array) for b in self.buffers[:count]
-        ]
+        buffers = [Buffer(b.number, at.of(b.nbytes), b.kind, b.array) for b in self.buffers[:count]]
         for number, constant in self.constants:
             buffers[number].array = constant.at(at)
         return Program(buffers, instructions, self.base.program.sites)
@@ -307,7 +315,7 @@ def filling(value: Any) -> Fill | None:
     if kind is Repeated:
         return lambda at: value.kind([value.part] * at.of(value.count))
     if kind is Constant:
-        return lambda at: value.at(at)
+        return value.at  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):
         make = (lambda parts: kind(*parts)) if hasattr(kind, "_fields") else kind
         return _filling_parts(list(value), make)
@@ -423,12 +431,12 @@ def _buffers(
         if any(b.kind is not last.kind for b in buffers):
             raise Unlike("memory of other kinds")
         nbytes = fitting.unified([b.nbytes for b in buffers])
-        if number in used and last.kind is Kind.CONSTANT:
-            if any(b.array.tobytes() != last.array.tobytes() for b in buffers):
-                constants.append((number, fitting.unified([b.array for b in buffers])))
-        if number in used and last.kind is Kind.EXTERNAL and not all(number in o for o in own):
-            if any(_start(b) != _start(last) for b in buffers):
-                raise Unlike("other memory from outside")
+        is_constant = number in used and last.kind is Kind.CONSTANT
+        if is_constant and any(b.array.tobytes() != last.array.tobytes() for b in buffers):
+            constants.append((number, fitting.unified([b.array for b in buffers])))
+        outside = last.kind is Kind.EXTERNAL and not all(number in o for o in own)
+        if number in used and outside and any(_start(b) != _start(last) for b in buffers):
+            raise Unlike("other memory from outside")
         found.append(Buffer(number, nbytes, last.kind, last.array))
     return found
 

@@ -104,7 +104,10 @@ class Trial:
             apart = _apart(mine, array, 0.0)
             if apart is not None:
                 return f"a tensor from outside, of shape {array.shape}, {apart}"
-        growth = [box[0] - before for (box, _), before in zip(entry.capture.versions, versions, strict=True)]
+        growth = [
+            box[0] - before
+            for (box, _), before in zip(entry.capture.versions, versions, strict=True)
+        ]
         if growth != [n for _, n in entry.capture.versions]:
             return "how often a tensor is written to"
         return None
@@ -136,7 +139,15 @@ def _address(array: Any) -> int:
 def _largest(array: Any) -> float:
     if not array.size or array.dtype.kind not in "fc":
         return 0.0
-    found = float(np.max(np.abs(np.nan_to_num(np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64)))))
+    found = float(
+        np.max(
+            np.abs(
+                np.nan_to_num(
+                    np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64)
+                )
+            )
+        )
+    )
     return found
 
 

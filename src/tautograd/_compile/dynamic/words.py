@@ -27,7 +27,9 @@ def in_words(built: Any) -> Any:
         for kernel in built.kernels
     ]
     decisions = decisions_of(ways)
-    return replace(built, calls=calls, kernels=kernels, scratch=_worded(built.scratch), ways=decisions)
+    return replace(
+        built, calls=calls, kernels=kernels, scratch=_worded(built.scratch), ways=decisions
+    )
 
 
 def decisions_of(ways: Ways) -> Decisions:

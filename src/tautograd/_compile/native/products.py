@@ -228,7 +228,7 @@ def shape_of_product(product: Product) -> tuple[Hashable, list[tuple[int, int]]]
 
 
 def _at_least_one(number: int) -> int:
-    return number if number > 1 else 1
+    return max(1, number)
 
 
 def _leading(view: View) -> tuple[bool, int]:

@@ -85,9 +85,7 @@ class Reader:
         if not along and place.lanes > 1:
             place = Value(code.new(f"extractelement {place.typed}, i64 0"), place.dtype, 1)
         place = memory.check(code, place, index.size, self.kernel.status, step.number + 1)
-        distance = code.new(
-            f"mul {place.typed}, {memory.number(code, index.stride, place.lanes)}"
-        )
+        distance = code.new(f"mul {place.typed}, {memory.number(code, index.stride, place.lanes)}")
         pointer = self.pointer(code, source)
         stride = self._stride(source, self.kernel.layout.vector)
         if place.lanes == 1:

@@ -8,14 +8,14 @@ from typing import Any
 from ..._user_code.sites import warning_level
 from ..dynamic.instance import EntryAtSize
 from ..dynamic.sample import Sample
-from ..dynamic.trial import Trial
 from ..dynamic.template import Unlike
+from ..dynamic.trial import Trial
 from ..guards.guards import Form
 from ..messages.errors import CompileError
 from ..record.trees import memory_of, was_swapped
 from .clock import between, moment, since
-from .fast_entry import MISS
 from .entry import Entry
+from .fast_entry import MISS
 from .recording import Recorder
 from .records import log
 from .sizes import MOST_WRONG, Sizes
@@ -34,7 +34,13 @@ class ManySizes(Recorder):
         Afterwards there may be a record.
         """
         sizes = self._sizes
-        if self._specialises or self._sound or self._fallback or form.floats or sizes.why is not None:
+        if (
+            self._specialises
+            or self._sound
+            or self._fallback
+            or form.floats
+            or sizes.why is not None
+        ):
             return MISS
         if form.key in self._refused or form.key in self._by_python:
             return MISS
@@ -102,7 +108,9 @@ class ManySizes(Recorder):
             return MISS
         return self._try(entry, tensors, args, kwargs, began)
 
-    def _try(self, entry: EntryAtSize, tensors: list[Any], args: Any, kwargs: Any, began: Any) -> Any:
+    def _try(
+        self, entry: EntryAtSize, tensors: list[Any], args: Any, kwargs: Any, began: Any
+    ) -> Any:
         """Run the function as it is written, and hold against it what the program gives."""
         sizes, template = self._sizes, entry.template
         if sizes.trial is None:
@@ -154,7 +162,9 @@ class ManySizes(Recorder):
         sizes = self._sizes
         sizes.wrong[entry.values] = found
         shapes = ", ".join(str(tuple(view.shape)) for view in entry.capture.arguments)
-        log.info("%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found)
+        log.info(
+            "%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found
+        )
         if len(sizes.wrong) >= MOST_WRONG:
             why = f"what it does depends on sizes in other ways: at {shapes}, {found}"
             self._give_up_template(entry, why)

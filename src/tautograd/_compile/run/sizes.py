@@ -21,6 +21,7 @@ log = logging.getLogger("tautograd.compile")
 MOST_FORMS = 64  # that are remembered
 FEWEST = 3  # sizes in a row before a sample is taken of them
 MOST_SAMPLES = 5
+RETRIES = 1  # with another sample, where those so far have not enough in common
 MOST_TEMPLATES = 3
 MISSES = 6  # calls one after the other that a template does not hold for
 MOST_WRONG = 3  # sizes at which a template did not agree, before it is given up
@@ -46,6 +47,7 @@ class Sizes:
         self.met: set[Any] = set()  # forms that have this skeleton
         self.seconds = 0.0  # that samples, the template and first calls have cost
         self.misses = 0
+        self.unlike = 0
         self.given_up = 0
         self.sample_seconds = 0.0  # of the last sample
 
@@ -92,9 +94,13 @@ class Sizes:
             if len(self.samples) >= 2:
                 self._fit()
         except (Unlike, NotSymbolic) as error:
-            self.why = str(error)
-            self.samples.clear()
-            log.info("no program for all sizes: %s", self.why)
+            self.unlike += 1
+            if self.unlike > RETRIES or len(self.samples) < FEWEST:
+                self.why = str(error)
+                self.samples.clear()
+                log.info("no program for all sizes: %s", self.why)
+            else:
+                self.samples.remove(min(self.samples, key=_extent))  # small sizes are often special
         self.seconds += between(began, moment())
 
     def _fit(self) -> None:
@@ -129,7 +135,9 @@ class Sizes:
             return [f"no program for all sizes: {self.why}"] if self.why else []
         symbols = zip(template.symbols, template.where, strict=True)
         named = ", ".join(f"{s} is size {d} of argument {i}" for s, (i, d) in symbols)
-        lines = [f"one program for all sizes: {named}; {len(template.tried)} sizes held against the function"]
+        lines = [
+            f"one program for all sizes: {named}; {len(template.tried)} sizes held against the function"
+        ]
         if template.decisions:
             lines.append("it holds " + " and ".join(map(_in_words, template.decisions)))
         lines += [f"not at {values}: {why}" for values, why in self.wrong.items()]
@@ -145,6 +153,10 @@ class Sizes:
 def _in_words(decision: tuple[str, str, bool]) -> str:
     text, relation, found = decision
     return f"where {text} {relation if found else {'==': '!=', '<': '>='}[relation]} 0"
+
+
+def _extent(sample: Any) -> int:
+    return sum(view.size for view in sample.capture.arguments)
 
 
 def _skeleton(loose: Any) -> Any:

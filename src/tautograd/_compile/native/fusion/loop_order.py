@@ -76,7 +76,9 @@ def _order(nest: Nest, reduced: tuple[bool, ...]) -> list[int]:
             if step.full and step.reduced is None:
                 return abs(int(example(step.output.strides[d])))
         for step in nest.steps:
-            strides = [abs(int(example(x.strides[d]))) for x in step.inputs if isinstance(x, Access)]
+            strides = [
+                abs(int(example(x.strides[d]))) for x in step.inputs if isinstance(x, Access)
+            ]
             if strides:
                 return max(strides)
         return 0

@@ -71,7 +71,9 @@ class Nest:
     @property
     def is_heavy(self) -> bool:
         """Whether there is much to compute for each element."""
-        return example(self.size) > MANY and any(s.function in vector_math.RULES for s in self.steps)
+        return example(self.size) > MANY and any(
+            s.function in vector_math.RULES for s in self.steps
+        )
 
     def offer(self, step: Step, instruction: Instruction) -> str | None:
         """Take a step in; or say why it cannot be."""

@@ -134,9 +134,7 @@ _written: dict[Any, Written] = {}
 class _Writer:
     """Functions as they are written: nests that differ only in where their memory lies, and in sizes, share one."""
 
-    def __init__(
-        self, normal: Normal, vector_bytes: int, threads: int, ways: Ways | None
-    ) -> None:
+    def __init__(self, normal: Normal, vector_bytes: int, threads: int, ways: Ways | None) -> None:
         self.normal = normal
         self.ways = ways
         self.threads = threads

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...dynamic.size import TOKEN, NotSymbolic, Ways
+from ...dynamic.size import PREFIX, NotSymbolic, Ways
 
 _SCALES = frozenset((1, 2, 4, 8))  # what an address can be multiplied by for nothing
 _SMALL_DIVISOR = 64
@@ -31,7 +31,7 @@ _INSIDE = re.compile(
 )
 _SIGNS = (" = phi i64 [", " = sub i64", " = select i1", "@c.i", "<first ", "<i1 true", "<i64 0")
 _HEAD = "entry:\n"
-_LEFT = re.compile(rf"(?<!\d){str(TOKEN)[0]}\d{{{len(str(TOKEN)) - 1}}}(?!\d)")  # a size that stayed in the text
+_LEFT = re.compile(rf"(?<!\d){PREFIX}\d{{11}}(?!\d)")  # a size that stayed in the text
 
 
 def generalised(text: str, pointers: int, ways: Ways | None = None) -> tuple[str, list[Any]]:
