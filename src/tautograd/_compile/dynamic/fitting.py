@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
@@ -324,18 +324,21 @@ def _two(found: Sequence[int], u: Sequence[int], v: Sequence[int]) -> tuple[int,
     return None
 
 
-def _as_wholes(found: list[float]) -> Any:
+_INVERSES: dict[str, Callable[[float, float], float]] = {
+    "n": lambda x, of: x / of,
+    "1/n": lambda x, of: of / x,
+    "n/(n-1)": lambda x, of: x / (x - of) if x / of > 1 else 0.0,
+    "sqrt": lambda x, of: (x / of) ** 2 if x / of > 0 else 0.0,
+    "1/sqrt": lambda x, of: (of / x) ** 2 if of / x > 0 else 0.0,
+}
+
+
+def _as_wholes(found: list[float]) -> Iterator[tuple[str, float, tuple[int, ...]]]:
     """Ways to see floats as functions of whole numbers: the form, what is divided, and the whole numbers."""
+    if not all(found):
+        return
     for of in (1.0, -1.0, 2.0, -2.0, 0.5, -0.5):
-        for form, inverse in (
-            ("n", lambda x, of: x / of),
-            ("1/n", lambda x, of: of / x),
-            ("n/(n-1)", lambda x, of: x / (x - of) if x / of > 1 else 0),
-            ("sqrt", lambda x, of: (x / of) ** 2 if x / of > 0 else 0),
-            ("1/sqrt", lambda x, of: (of / x) ** 2 if of / x > 0 else 0),
-        ):
-            if not all(found):
-                continue
+        for form, inverse in _INVERSES.items():
             near = [inverse(x, of) for x in found]
             wholes = tuple(round(x) for x in near)
             if all(n > 0 and abs(x - n) <= 1e-6 * n for x, n in zip(near, wholes, strict=True)):

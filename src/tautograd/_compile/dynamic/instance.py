@@ -206,7 +206,7 @@ class EntryAtSize(Entry):
         return self.replay_of.program  # type: ignore[no-any-return]
 
     @property
-    def inside(self) -> int:  # type: ignore[override]
+    def inside(self) -> int:
         """How far into the program its thread is: all sizes use the same memory."""
         return self.template.inside
 

@@ -139,16 +139,8 @@ def _address(array: Any) -> int:
 def _largest(array: Any) -> float:
     if not array.size or array.dtype.kind not in "fc":
         return 0.0
-    found = float(
-        np.max(
-            np.abs(
-                np.nan_to_num(
-                    np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64)
-                )
-            )
-        )
-    )
-    return found
+    wide = np.complex128 if array.dtype.kind == "c" else np.float64
+    return float(np.max(np.abs(np.nan_to_num(np.asarray(array, wide)))))
 
 
 def _apart(mine: Any, theirs: Any, largest: float) -> str | None:

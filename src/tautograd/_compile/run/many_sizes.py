@@ -142,7 +142,7 @@ class ManySizes(Recorder):
         return result
 
     def _look_back(self, entry: Entry) -> None:
-        """How following went, of a size that is followed once: then its Python is known to do what the template says."""
+        """How following went; a size is followed once, and then its Python is known to do what the template says."""
         if not isinstance(entry, EntryAtSize):
             super()._look_back(entry)
             return
@@ -181,7 +181,7 @@ class ManySizes(Recorder):
         log.info("%s: no program for all sizes: %s", self._name(), why)
 
     def _keep_size(self, entry: EntryAtSize) -> None:
-        """Another record beside those that were recorded; the next call follows its Python, if none has at this size."""
+        """Another record beside those that were recorded; the next call follows Python, if none has at this size."""
         template = entry.template
         if entry.values not in template.followed:
             entry.follow()
