@@ -22,6 +22,7 @@ from .watch.dispatch import Hearing
 from .watch.living import instances_of
 from .watch.nan_risks import Risks
 from .watch.observer import Observer
+from .watch.one_iteration import OneIteration
 
 
 class StopTraining(BaseException):
@@ -67,6 +68,7 @@ class Doctor(Hearing, Reporting):
         self.numbers = Numbers(self)
         self.flow = Flow(self)
         self.risks = Risks(self)
+        self.iteration = OneIteration(self)
         self.rules = [rule(self) for rule in RULES if self.wanted(rule.code)]
         self.hearing = {
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
@@ -112,6 +114,7 @@ class Doctor(Hearing, Reporting):
         if not self._observers:
             return
         self.flow.remove()
+        self.iteration.stop()
         self._leave()
         with self.quietly():
             self.numbers.finish()

@@ -26,6 +26,7 @@ from . import (
     objectives,
     rates,
     schedules,
+    terms,
 )
 from .source import Source, read_source
 from .writers import written
@@ -42,6 +43,7 @@ WRITERS = (
     objectives,
     rates,
     schedules,
+    terms,
 )
 TRIALS = 24  # changes that are tried for a finding
 
