@@ -86,15 +86,8 @@ demo: $(DEMO_VENV)/.stamp
 # long run of them, and takes from the other's when it has none left.
 PYTEST := $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 
-# The doctor looks at every global of every loaded module when it starts and stops, so its tests run in
-# processes of their own, which have not loaded what all the others need.
 test: $(VENV)/.stamp-test
-ifeq ($(strip $(PYTEST_ARGS)),)
-	@$(PYTEST) -m "not slow" --ignore=tests/doctor
-	@$(PYTEST) -m "not slow" tests/doctor
-else
 	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
-endif
 
 # The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512.
 AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \

@@ -75,6 +75,7 @@ class Optimizer:
     _by_elements = True  # whether an element's update depends on that element of parameter, gradient and state alone
 
     _takes_complex = True
+    _any_made = False  # whether there has been an optimizer in this process
 
     _optimizer_step_pre_hooks: Any = _Prepared()
     _optimizer_step_post_hooks: Any = _Prepared()
@@ -113,6 +114,8 @@ class Optimizer:
 
     def _prepare(self) -> None:
         """What is not part of the saved state."""
+        if not Optimizer._any_made:
+            Optimizer._any_made = True
         self._optimizer_step_pre_hooks = OrderedDict()
         self._optimizer_step_post_hooks = OrderedDict()
         self._optimizer_state_dict_pre_hooks = OrderedDict()

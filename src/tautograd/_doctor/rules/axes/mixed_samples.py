@@ -42,31 +42,19 @@ class MixedSamples(Rule):
         "axes of equal length. Only what the shapes prove is told, or what a copy of the model answers."
     )
     fix = "hidden = hidden.permute(1, 0, 2)  # instead of view()"
-    bug = """
-torch.manual_seed(0)
-body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
-for _ in range(4):
-    optimizer.zero_grad()
-    hidden = body(x).tanh()
-    hidden = hidden.view(6, 5, 4)  # here
-    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
-for _ in range(4):
-    optimizer.zero_grad()
-    hidden = body(x).tanh()
-    hidden = hidden.permute(1, 0, 2)
-    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
+  optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
+  for _ in range(4):
+      optimizer.zero_grad()
+      hidden = body(x).tanh()
+-     hidden = hidden.view(6, 5, 4)  # here
++     hidden = hidden.permute(1, 0, 2)
+      loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -34,44 +34,28 @@ class TokenLeak(Rule):
     sure = "Certain: a copy of the model was run with other tokens after a position, and compared before it."
     refute = "The targets are meant to be copied."
     fix = "scores = scores.masked_fill(later, float('-inf'))  # before the softmax"
-    bug = """
-torch.manual_seed(0)
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
-    def forward(self, tokens):
-        x = self.embed(tokens)
-        weights = (x @ x.transpose(1, 2)).softmax(-1)
-        return self.head(weights @ x)
-model = Model()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-text = torch.randint(9, (8, 7))
-for _ in range(4):
-    optimizer.zero_grad()
-    logits = model(text[:, :-1])  # here
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
-    def forward(self, tokens):
-        x = self.embed(tokens)
-        later = torch.ones(6, 6, dtype=torch.bool).triu(1)
-        scores = (x @ x.transpose(1, 2)).masked_fill(later, float("-inf"))
-        return self.head(scores.softmax(-1) @ x)
-model = Model()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-text = torch.randint(9, (8, 7))
-for _ in range(4):
-    optimizer.zero_grad()
-    logits = model(text[:, :-1])
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  class Model(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
+      def forward(self, tokens):
+          x = self.embed(tokens)
+-         weights = (x @ x.transpose(1, 2)).softmax(-1)
+-         return self.head(weights @ x)
++         later = torch.ones(6, 6, dtype=torch.bool).triu(1)
++         scores = (x @ x.transpose(1, 2)).masked_fill(later, float("-inf"))
++         return self.head(scores.softmax(-1) @ x)
+  model = Model()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  text = torch.randint(9, (8, 7))
+  for _ in range(4):
+      optimizer.zero_grad()
+-     logits = model(text[:, :-1])  # here
++     logits = model(text[:, :-1])
+      torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

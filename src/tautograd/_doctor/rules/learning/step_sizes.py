@@ -49,25 +49,17 @@ class RateOutOfScale(Rule):
     sure = "The sizes are measured; that they are not meant is likely."
     refute = "The loss comes down in the same run."
     fix = "optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-optimizer = torch.optim.Adam(model.parameters(), lr=10.0)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(40):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(40):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+- optimizer = torch.optim.Adam(model.parameters(), lr=10.0)
++ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for _ in range(40):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+-     optimizer.step()  # here
++     optimizer.step()
 """
     enough = 20  # measured steps before anything is said
     tiny = 1e-6  # of a weight's size, in a step: less is nothing,
@@ -211,27 +203,18 @@ class Ascent(Rule):
     sure = "Certain that the error is what is maximized, and that it grows."
     refute = "It is meant: something is to be unlearned."
     fix = "loss = criterion(output, target)  # without the minus"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(30):
-    optimizer.zero_grad()
-    loss = -torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(30):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for _ in range(30):
+      optimizer.zero_grad()
+-     loss = -torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     loss = torch.nn.functional.mse_loss(model(x), y)
++     loss.backward()
+      optimizer.step()
 """
     enough = 15  # measured steps
     share = 0.8  # of the steps in which the error grew,

@@ -23,31 +23,20 @@ class SoftmaxBeforeCrossEntropy(Rule):
     )
     quiet = "A softmax in the target is right: these are labels."
     fix = "loss = torch.nn.functional.cross_entropy(logits, target)  # no softmax before it"
-    bug = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randint(3, (8,))
-for _ in range(5):
-    optimizer.zero_grad()
-    output = F.softmax(model(x), dim=1)
-    loss = F.cross_entropy(output, y)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randint(3, (8,))
-for _ in range(5):
-    optimizer.zero_grad()
-    output = model(x)
-    loss = F.cross_entropy(output, y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  F = torch.nn.functional
+  model = torch.nn.Linear(4, 3)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 4), torch.randint(3, (8,))
+  for _ in range(5):
+      optimizer.zero_grad()
+-     output = F.softmax(model(x), dim=1)
+-     loss = F.cross_entropy(output, y)  # here
++     output = model(x)
++     loss = F.cross_entropy(output, y)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -45,29 +45,18 @@ class Scheduler(Rule):
         "else or whose step() is in the source and was not reached."
     )
     fix = "scheduler.step()  # right after optimizer.step(), or after the epoch"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    scheduler.step()  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    scheduler.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+-     scheduler.step()  # here
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
++     scheduler.step()
 """
 
     def __init__(self, doctor: Any) -> None:
