@@ -23,31 +23,19 @@ class DrawWithoutPath(Rule):
     sure = "Certain that no gradient goes through the draw; that one was meant is all but certain."
     refute = "The step is meant to learn nothing of what is made of the draw."
     fix = "z = mean + std * torch.randn_like(std)  # or Normal(mean, std).rsample()"
-    bug = """
-torch.manual_seed(0)
-encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
-x = torch.randn(8, 4)
-for _ in range(4):
-    optimizer.zero_grad()
-    mean = encoder(x)
-    z = torch.normal(mean, torch.ones_like(mean))  # here
-    loss = torch.nn.functional.mse_loss(decoder(z), x) + mean.square().mean()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
-x = torch.randn(8, 4)
-for _ in range(4):
-    optimizer.zero_grad()
-    mean = encoder(x)
-    z = mean + torch.ones_like(mean) * torch.randn_like(mean)
-    loss = torch.nn.functional.mse_loss(decoder(z), x) + mean.square().mean()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
+  optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+  x = torch.randn(8, 4)
+  for _ in range(4):
+      optimizer.zero_grad()
+      mean = encoder(x)
+-     z = torch.normal(mean, torch.ones_like(mean))  # here
++     z = mean + torch.ones_like(mean) * torch.randn_like(mean)
+      loss = torch.nn.functional.mse_loss(decoder(z), x) + mean.square().mean()
+      loss.backward()
+      optimizer.step()
 """
 
     def on_traced(self, event: Traced) -> None:

@@ -25,33 +25,20 @@ class OverwrittenLoss(Rule):
     sure = "Certain: no call has read this loss, and nothing holds it any more."
     refute = "Only the last one was meant to count, and the others are computed for nothing."
     fix = "loss = loss + criterion(logits, y[:, t])"
-    bug = """
-torch.manual_seed(0)
-cell, head = torch.nn.RNNCell(3, 4), torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
-x, y = torch.randn(8, 5, 3), torch.randint(0, 2, (8, 5))
-for _ in range(4):
-    optimizer.zero_grad()
-    h, loss = torch.zeros(8, 4), 0.0
-    for t in range(5):
-        h = cell(x[:, t], h)
-        loss = torch.nn.functional.cross_entropy(head(h), y[:, t])  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-cell, head = torch.nn.RNNCell(3, 4), torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
-x, y = torch.randn(8, 5, 3), torch.randint(0, 2, (8, 5))
-for _ in range(4):
-    optimizer.zero_grad()
-    h, loss = torch.zeros(8, 4), 0.0
-    for t in range(5):
-        h = cell(x[:, t], h)
-        loss = loss + torch.nn.functional.cross_entropy(head(h), y[:, t])
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  cell, head = torch.nn.RNNCell(3, 4), torch.nn.Linear(4, 2)
+  optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+  x, y = torch.randn(8, 5, 3), torch.randint(0, 2, (8, 5))
+  for _ in range(4):
+      optimizer.zero_grad()
+      h, loss = torch.zeros(8, 4), 0.0
+      for t in range(5):
+          h = cell(x[:, t], h)
+-         loss = torch.nn.functional.cross_entropy(head(h), y[:, t])  # here
++         loss = loss + torch.nn.functional.cross_entropy(head(h), y[:, t])
+      loss.backward()
+      optimizer.step()
 """
 
     def on_traced(self, event: Traced) -> None:

@@ -25,35 +25,21 @@ class SameTermTwice(Rule):
     sure = "Certain that the two are the same at every step; that another one was meant is likely."
     refute = "The term is meant to count so often."
     fix = "loss = lam * criterion(out, y_a) + (1 - lam) * criterion(out, y_b)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randint(0, 2, (8,))
-for step in range(4):
-    order, lam = torch.randperm(8), 0.3
-    out = model(lam * x + (1 - lam) * x[order])
-    y_a, y_b = y, y[order]
-    criterion = torch.nn.functional.cross_entropy
-    loss = lam * criterion(out, y_a) + (1 - lam) * criterion(out, y_a)  # here
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randint(0, 2, (8,))
-for step in range(4):
-    order, lam = torch.randperm(8), 0.3
-    out = model(lam * x + (1 - lam) * x[order])
-    y_a, y_b = y, y[order]
-    criterion = torch.nn.functional.cross_entropy
-    loss = lam * criterion(out, y_a) + (1 - lam) * criterion(out, y_b)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 2)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 3), torch.randint(0, 2, (8,))
+  for step in range(4):
+      order, lam = torch.randperm(8), 0.3
+      out = model(lam * x + (1 - lam) * x[order])
+      y_a, y_b = y, y[order]
+      criterion = torch.nn.functional.cross_entropy
+-     loss = lam * criterion(out, y_a) + (1 - lam) * criterion(out, y_a)  # here
++     loss = lam * criterion(out, y_a) + (1 - lam) * criterion(out, y_b)
+      optimizer.zero_grad()
+      loss.backward()
+      optimizer.step()
 """
 
     def on_traced(self, event: Traced) -> None:
