@@ -153,7 +153,10 @@ class Functions:
 
 def _settle(changed: list[_Known]) -> None:
     """Put functions in all their places, and forget those that nobody uses any more."""
-    if any(known.users or known.may_be_elsewhere() for known in changed):
+    unused = [known for known in changed if not known.users]
+    if taken := any(known.may_be_elsewhere() for known in unused):
+        _searched.clear()  # by a module that has been searched, it may be
+    if taken or len(unused) < len(changed):
         _search()
     for known in changed:
         known.put()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, divide, moments, multiply, over, sqrt
 
@@ -34,17 +34,11 @@ class RAdam(Elementwise):
         differentiable: bool = False,
     ) -> None:
         check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+            "differentiable",
+        )
         super().__init__(params, defaults)
 
     def _names(self, group: Group) -> tuple[str, ...]:
