@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fuzz import unheard
 from fuzz.patience import Patience
 
 DEADLINE = 1.0  # seconds after which an interrupt has not been heard
@@ -328,6 +329,8 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
         return f"{kind}: an interrupt was not heard within a second"
     if number == signal.SIGINT and status != 0:
         return f"{kind}: an interrupt ended in status {status}"
+    if number != signal.SIGINT and status != -number:
+        return f"{kind}: the writer ended in status {status} before it was killed"
     try:
         writer.check(folder)
         writer.write(folder, 1)
@@ -340,6 +343,7 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
 
 def _write_on(writer: Writer, folder: Path, begun: int) -> None:
     status = 1
+    unheard.as_python()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(begun, b"!")
@@ -388,6 +392,7 @@ ERROR = 7  # how a child ends that was told in words that it cannot write
 
 def _write_little(writer: Writer, folder: Path, most: int) -> None:
     status = 1
+    unheard.as_python()
     try:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # an error, not the end
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
