@@ -27,8 +27,9 @@ from fuzz.patience import STARVED, Patience
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
-# The seconds that a target has at a time: a worker takes a few to start.
-SHORTEST, LONGEST = 10.0, 120.0
+# The seconds that a target has at a time: a worker takes a few to start, many on a machine that is busy.
+SHORTEST, LONGEST = 10.0, 300.0
+AGAIN = 120.0  # the seconds that the cases before a death have, when they are run again
 RANGE = 1 << 20  # seeds that one turn of a target may use
 CHUNK = 2000  # cases a turn, where they are counted and not timed
 REPEATED = 5000  # cases that are run again, to see whose fault a death was
@@ -177,10 +178,10 @@ class Campaign:
             command = [sys.executable, "-m", "fuzz.worker", target.name, *cases]
             try:
                 again = subprocess.run(
-                    [*command, str(time.time() + LONGEST), str(note.fileno())],
+                    [*command, str(time.time() + AGAIN), str(note.fileno())],
                     capture_output=True, pass_fds=[note.fileno()], cwd=folder, check=False,
                     env={**_environment(), at_work.ALONE: "1"}, start_new_session=True,
-                    timeout=STARVED * LONGEST,
+                    timeout=STARVED * AGAIN,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 return True  # it is stuck by itself, where PyTorch may have been as well
