@@ -322,11 +322,13 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
     os.close(ready)
     time.sleep(delay)
     os.kill(child, number)
-    status = _wait(child)
+    patience = Patience(child, DEADLINE)
+    status = _wait(child, patience)
     if status is None:
+        told = str(patience)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return f"{kind}: an interrupt was not heard within a second"
+        return f"{kind}: an interrupt was not heard within a second\n{told}"
     if number == signal.SIGINT and status != 0:
         return f"{kind}: an interrupt ended in status {status}"
     if number != signal.SIGINT and status != -number:
@@ -355,8 +357,7 @@ def _write_on(writer: Writer, folder: Path, begun: int) -> None:
         os._exit(status)
 
 
-def _wait(child: int) -> int | None:
-    patience = Patience(child, DEADLINE)
+def _wait(child: int, patience: Patience) -> int | None:
     while not patience.is_over():
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
