@@ -57,14 +57,14 @@ def place(error: BaseException) -> str:
     """The innermost line of tautograd's, and whether the error came from below it."""
     error = error.__cause__ or error  # what the sentence was made of
     own = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "/tautograd/" in frame.filename
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if "/tautograd/" in frame.f_code.co_filename
     ]
     if not own:
         return "outside"
-    name = own[-1].filename.rpartition("/tautograd/")[2]
-    return f"{name}:{own[-1].lineno}"
+    file, line = own[-1]
+    return f"{file.rpartition('/tautograd/')[2]}:{line}"
 
 
 def is_sentence(error: BaseException) -> bool:
@@ -92,10 +92,7 @@ def became(kind: type, error: BaseException | None) -> bool:
 
 
 def _instruction(code: Any, offset: int) -> str:
-    for instruction in dis.get_instructions(code):
-        if instruction.offset == offset:
-            return instruction.opname
-    return ""
+    return dis.opname[code.co_code[offset]] if offset >= 0 else ""
 
 
 def stumbled(error: BaseException) -> bool:

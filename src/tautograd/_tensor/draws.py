@@ -79,6 +79,9 @@ def _refuse_parameters(sampler: Sampler, source: Any, args: Any, kwargs: Any) ->
     with np.errstate(all="ignore"):
         try:
             sampler(_NOBODYS, (1,), *args[1:], **kwargs)
+        except NotImplementedError:  # of a kernel, which is not asked for nothing
+            if source is on_meta and sampler.__name__ not in _ANY_VALUE_ON_META:
+                raise
         except RuntimeError:
             if source is not on_meta or sampler.__name__ not in _ANY_VALUE_ON_META:
                 raise

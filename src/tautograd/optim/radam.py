@@ -45,7 +45,8 @@ class RAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        return *super()._flags(group), bool(group["decoupled_weight_decay"])
+        maximize, decays = super()._flags(group)
+        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
