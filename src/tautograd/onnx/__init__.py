@@ -15,6 +15,8 @@ from .enums import OperatorExportTypes as OperatorExportTypes
 from .enums import TensorProtoDataType as TensorProtoDataType
 from .enums import TrainingMode as TrainingMode
 from .errors import OnnxExporterError
+from .errors import OnnxExporterWarning as OnnxExporterWarning
+from .errors import UnsupportedOperatorError as UnsupportedOperatorError
 from .symbolics import register_custom_op_symbolic as register_custom_op_symbolic
 from .symbolics import unregister_custom_op_symbolic as unregister_custom_op_symbolic
 

@@ -12,7 +12,7 @@ from .graph import Graph, V, clean
 from .lowering import LOWERINGS, number, step_of
 from .lowerings.random import drawn
 from .merging import Node, Program
-from .sizes import Size, Unclear, of
+from .sizes import Size, Unclear, is_fixed, of
 from .watching import Index, Use
 
 
@@ -62,6 +62,9 @@ class Emitter:
 
     def _step(self, step: Any, wanted: set[int]) -> None:
         g = self.graph
+        wanted -= {i for i in wanted if self._is_empty(step.outputs[i])}
+        if not wanted:
+            return
         rule = self.custom.get(step.op.name) or LOWERINGS.get(step.op.name)
         if rule is None:
             raise unsupported(step.op.public_name, "", step.site)
@@ -71,7 +74,8 @@ class Emitter:
             told = step_of(step.op, outs, step.site, wanted)
             if any(v.dtype.kind == "c" for v in [*outs, *(x for x in inputs if isinstance(x, V))]):
                 raise unsupported(step.op.public_name, " of complex numbers, which ONNX does not have", step.site)
-            found = rule(g, told, *inputs, **step.parameters)
+            given = [inputs] if step.op.variadic else inputs
+            found = rule(g, told, *given, **step.parameters)
         except Unclear as error:
             raise refused(
                 f"how '{step.op.public_name}' is written in ONNX depends on a size that is dynamic ({error}); "
@@ -86,6 +90,18 @@ class Emitter:
                     raise unsupported(step.op.public_name, f" where its result number {i} is used", step.site)
                 continue
             self._bind(n, g.value(made), self.program.nodes[n])
+
+    def _is_empty(self, n: int) -> bool:
+        """A result that never has elements needs no operation (and runtimes are weak at those)."""
+        node = self.program.nodes[n]
+        if not any(not isinstance(d, Size) and d == 0 for d in node.shape):
+            return False
+        if is_fixed(node.shape):
+            name = self.graph.constant(np.zeros([int(d) for d in node.shape], node.dtype))
+        else:
+            name = self.graph.expand(np.zeros((), node.dtype), node.shape)
+        self._bind(n, name, node)
+        return True
 
     def _form(self, n: int) -> V:
         node = self.program.nodes[n]
@@ -125,6 +141,12 @@ class Emitter:
     def _made_anew(self, node: Node) -> Any:
         """A constant that a run makes for its own sizes."""
         g, held = self.graph, node.varying
+        if not any(isinstance(n, Size) for one in self.program.nodes if one.kind == "input" for n in one.shape):
+            raise refused(
+                "a tensor follows from the inputs' values by something other than the library's operations "
+                "(NumPy, Python numbers, a cache): the graph would have what it was for the example built in",
+                node.site,
+            )
         if not held:
             raise refused("a tensor follows from sizes in a way that cannot be exported", node.site)
         if all(a.size and np.all(a == a.flat[0]) for a in held):
@@ -137,6 +159,9 @@ class Emitter:
         if len(node.shape) == 2 and all(_is_eye(a) for a in held):
             blank = g.expand(number(g, 0, node.dtype), node.shape)
             return g.op("EyeLike", blank)
+        triangle = self._triangle(node, held)
+        if triangle is not None:
+            return triangle
         if not any(isinstance(n, Size) for n in node.shape) and held[0].size <= 64:
             numbers = [of(x.item() for x in each) for each in zip(*(a.flat for a in held), strict=True)]
             parts = [g.op("Reshape", number(g, n, node.dtype), np.array([1])) for n in numbers]
@@ -171,6 +196,24 @@ class Emitter:
         start, step = of(a[0].item() for a in exact), of(float(s) for s in steps)
         scaled = g.op("Mul", places, number(g, step, node.dtype))
         return g.op("Add", scaled, number(g, start, node.dtype))
+
+
+    def _triangle(self, node: Node, held: list[Any]) -> Any:
+        """One number above (or below) a diagonal, another elsewhere: what hides the future."""
+        if len(node.shape) != 2:
+            return None
+        g = self.graph
+        for upper in (1, 0):
+            for k in (0, 1) if upper else (0, -1):
+                masks = [(np.triu if upper else np.tril)(np.ones(a.shape, bool), k) for a in held]
+                inside = [np.unique(a[m]) for a, m in zip(held, masks, strict=True)]
+                outside = [np.unique(a[~m]) for a, m in zip(held, masks, strict=True)]
+                if any(len(x) != 1 or x[0] != y[0] for s in (inside, outside) for x, y in zip(s, s[:1] * len(s), strict=True)):
+                    continue
+                square = g.op("Trilu", g.expand(np.ones((), np.int64), node.shape), np.array(k), upper=upper)
+                values = (number(g, each[0][0], node.dtype) for each in (inside, outside))
+                return g.op("Where", g.cast(square, np.bool_), *values)
+        return None
 
 
 def _is_eye(a: Any) -> bool:

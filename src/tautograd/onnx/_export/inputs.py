@@ -61,8 +61,9 @@ def _bound(model: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
         parameters = []
     plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "input")
-    for i, value in enumerate(args):
-        yield (plain[i] if i < len(plain) else f"{rest}_{i - len(plain)}"), value
+    yield from zip(plain, args, strict=False)
+    if len(args) > len(plain):
+        yield rest, tuple(args[len(plain) :])
     yield from kwargs.items()
 
 

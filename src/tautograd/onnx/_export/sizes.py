@@ -181,6 +181,10 @@ def _of_one(v: tuple[Any, ...], a: tuple[Any, ...]) -> Expression | None:
             return ("div", ("dim", a), ("const", d))
         if up and not down:
             return ("div", ("add", ("dim", a), ("const", d - 1)), ("const", d))
+        least = max(y * d - x for x, y in pairs)
+        most = min(y * d - x + d - 1 for x, y in pairs)
+        if least == most:  # `(a + c) / d` for one c only
+            return ("div", ("add", ("dim", a), ("const", least)), ("const", d))
     return None
 
 

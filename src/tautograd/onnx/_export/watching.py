@@ -22,7 +22,8 @@ from ..._autograd.function_modes import Recorded
 from ..._autograd.modes import change, modes
 from ..._ops.declare.record import Op
 from ..._ops.indexing.getitem import _split
-from ..._ops.indexing.indices import COVERED, Indices
+from ..._ops.indexing.index_put import index_put_op
+from ..._ops.indexing.indices import COVERED, Indices, prepare
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.stack import user_site
 from .errors import at_line, refused
@@ -372,14 +373,7 @@ class Watch:
             else:
                 new = value
             if given:
-                if all(g is None for g in given) is False and _is_whole_mask(view, given):
-                    mask = next(g for g in given if g is not None)
-                    if new.ndim == 0:
-                        new = Tensor.masked_fill(view, _widened(mask, view), new)
-                    else:
-                        new = Tensor.index_put(view, tuple(given), new)
-                else:
-                    new = Tensor.index_put(view, tuple(given), new.to(view.dtype))
+                new = _put_at(view, given, new)
             else:
                 while new.ndim > view.ndim and new.shape[0] == 1:
                     new = new.squeeze(0)
@@ -494,11 +488,16 @@ def _where(array: Any) -> Any:
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
 
 
-def _is_whole_mask(view: Tensor, given: list[Any]) -> bool:
-    """Whether an index is one mask over the first dimensions."""
-    first = given[0]
-    others = [g for g in given[1:] if g is not None]
-    return first is not None and first._data.dtype == np.bool_ and not others and first.ndim > 0
+def _put_at(view: Tensor, given: list[Any], new: Tensor) -> Any:
+    """The same with other elements where indices say; `given` has an index or None for each dimension."""
+    indexed = [(d, t) for d, t in enumerate(given) if t is not None]
+    if len(indexed) == 1 and new.ndim == 0 and indexed[0][1]._data.dtype == np.bool_:
+        dim, mask = indexed[0]
+        for _ in range(dim):  # the mask is for later dimensions
+            mask = mask.unsqueeze(0)
+        return Tensor.masked_fill(view, _widened(mask, view), new.to(view.dtype))
+    values = new.to(view.dtype)
+    return index_put_op.apply((view, prepare(view, given), values), {"accumulate": False}, None)
 
 
 def _widened(mask: Tensor, view: Tensor) -> Tensor:

@@ -46,9 +46,9 @@ def _elu(g: Any, s: Any, x: V, alpha: float, scale: float, input_scale: float) -
 
 @lower("celu")
 def _celu(g: Any, s: Any, x: V, alpha: float) -> Any:
-    scaled = g.op("Div", x, number(g, alpha, x.dtype))
-    low = g.op("Elu", scaled, alpha=float(alpha))
-    return g.op("Where", g.op("Greater", x, number(g, 0, x.dtype)), x, low)
+    scale, zero = number(g, alpha, x.dtype), number(g, 0, x.dtype)
+    power = g.op("Sub", g.op("Exp", g.op("Div", x, scale)), number(g, 1, x.dtype))
+    return g.op("Where", g.op("Greater", x, zero), x, g.op("Mul", scale, power))
 
 
 @lower("gelu")

@@ -355,8 +355,11 @@ def _copysign_scalar(g: Any, s: Any, x: V, y: Any) -> Any:
 def _is_negative(g: Any, y: Any, kind: Any) -> Any:
     """The sign, of zeros too: 1 / -0 is minus infinity."""
     zero = number(g, 0, kind)
-    of_zero = g.op("Less", g.op("Reciprocal", y), zero)
-    return g.op("Where", g.op("Equal", y, zero), of_zero, g.op("Less", y, zero))
+    one = number(g, 1, kind)
+    is_zero = g.op("Equal", y, zero)
+    # What is not zero has the sign of itself, and zero that of its reciprocal.
+    told = g.op("Where", is_zero, g.op("Reciprocal", g.op("Where", is_zero, y, one)), y)
+    return g.op("Less", told, zero)
 
 
 @lower("heaviside")
@@ -461,6 +464,29 @@ def _logaddexp(g: Any, s: Any, x: V, y: V) -> Any:
     return g.op("Add", g.op("Max", x, y), log1p(g, g.op("Exp", g.op("Neg", apart)), kind))
 
 
+@lower("logaddexp2")
+def _logaddexp2(g: Any, s: Any, x: V, y: V) -> Any:
+    kind = s.out.dtype
+    same = g.op("Equal", x, y)
+    apart = g.op("Where", same, number(g, 0, kind), g.op("Abs", g.op("Sub", x, y)))
+    rest = log1p(g, g.op("Pow", number(g, 2, kind), g.op("Neg", apart)), kind)
+    return g.op("Add", g.op("Max", x, y), g.op("Mul", rest, number(g, 1 / math.log(2), kind)))
+
+
+@lower("special_entr")
+def _entr(g: Any, s: Any, x: V) -> Any:
+    zero = number(g, 0, s.out.dtype)
+    inside = g.op("Neg", g.op("Mul", x, g.op("Log", x)))
+    found = g.op("Where", g.op("Equal", x, zero), zero, inside)
+    return g.op("Where", g.op("Less", x, zero), number(g, -math.inf, s.out.dtype), found)
+
+
+@lower("ldexp")
+def _ldexp(g: Any, s: Any, x: V, y: V, kind: Any = None) -> Any:
+    two = number(g, 2, s.out.dtype)
+    return g.op("Mul", g.cast(x, s.out.dtype), g.op("Pow", two, g.cast(y, s.out.dtype)))
+
+
 def _xlogy(g: Any, x: Any, y: Any, kind: Any) -> Any:
     zero = number(g, 0, kind)
     nothing = g.op("And", g.op("Equal", x, zero), g.op("Not", g.op("IsNaN", y)))
@@ -492,10 +518,8 @@ def _logit(g: Any, s: Any, x: V, eps: Any) -> Any:
 # ---- as they are -------------------------------------------------------------------------------------
 
 
-@lower("clone", "alias", "conj", "conj_physical", "real", "to_device", "fill_identity")
+@lower("clone", "alias", "to_device")
 def _same(g: Any, s: Any, x: V, **_: Any) -> Any:
-    if x.dtype.kind == "c":
-        raise unsupported(s, "of complex numbers")
     return g.op("Identity", x)
 
 

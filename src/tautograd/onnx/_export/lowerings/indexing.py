@@ -83,6 +83,9 @@ def _masked_select(g: Any, s: Any, x: V, mask: V) -> Any:
 
 @lower("nonzero")
 def _nonzero(g: Any, s: Any, x: V) -> Any:
+    if not x.rank:  # a row without columns, or no row
+        there = g.op("Reshape", truth(g, x), np.array([1]))
+        return g.op("Compress", np.zeros((1, 0), np.int64), there, axis=0)
     return g.op("Transpose", g.op("NonZero", truth(g, x)), perm=[1, 0])
 
 
@@ -90,6 +93,9 @@ def _nonzero(g: Any, s: Any, x: V) -> Any:
 def _gather(g: Any, s: Any, x: V, index: V, dim: int) -> Any:
     if not x.rank:
         return g.op("Expand", x, g.ints(s.out.shape)) if s.out.rank else g.op("Identity", x)
+    if not index.rank:
+        one = g.op("Reshape", index, np.array([1]))
+        return g.op("Reshape", g.op("GatherElements", x, one, axis=dim), np.array([], np.int64))
     return g.op("GatherElements", x, index, axis=dim)
 
 

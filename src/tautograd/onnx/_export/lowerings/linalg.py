@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import refused
 from ..graph import V
 from ..lowering import lower, number
 
@@ -81,6 +82,8 @@ def _cross(g: Any, s: Any, x: V, y: V, dim: int) -> Any:
 @lower("cdist", "_euclidean_dist")
 def _cdist(g: Any, s: Any, x: V, y: V, p: float = 2.0) -> Any:
     apart = g.op("Sub", g.op("Unsqueeze", x, g.axes([x.rank - 1])), g.op("Unsqueeze", y, g.axes([y.rank - 2])))
+    if x.shape[-1] == 0:
+        return g.expand(number(g, 0, s.out.dtype), s.out.shape)
     return vector_norm(g, apart, p, [-1], 0, s.out.dtype)
 
 
@@ -96,6 +99,8 @@ def vector_norm(g: Any, x: Any, order: float, dims: Any, keepdims: int, kind: An
         return g.op("ReduceL2", x, axes, keepdims=keepdims)
     if order == 1:
         return g.op("ReduceL1", x, axes, keepdims=keepdims)
+    if order != order:
+        raise refused("a norm of the order NaN cannot be exported", g.site)
     size = g.op("Abs", x)
     if order == float("inf"):
         return g.op("ReduceMax", size, axes, keepdims=keepdims)

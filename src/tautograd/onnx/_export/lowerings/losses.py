@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import V
-from ..lowering import lower, number, unsupported
+from ..lowering import lower, number
+from .reductions import reduced as reduce_all
 
 
 def reduced(g: Any, x: Any, reduction: str) -> Any:
     kind = {"mean": "ReduceMean", "sum": "ReduceSum"}.get(reduction)
-    return x if kind is None else g.op(kind, x, keepdims=0)
+    return x if kind is None else reduce_all(g, kind, x, None, False)
+
+
+def shape_of(*tensors: Any) -> tuple[Any, ...]:
+    """The shape that they broadcast to."""
+    rank = max(t.rank for t in tensors)
+    wide = [(1,) * (rank - t.rank) + t.shape for t in tensors]
+    return tuple(next((n for n in each if n != 1), 1) for each in zip(*wide, strict=True))
 
 
 @lower("nll_loss", "nll_loss2d")
@@ -27,7 +35,7 @@ def _nll(g: Any, s: Any, x: V, target: V, weight: Any, ignore_index: Any, reduct
 @lower("mse_loss")
 def _mse(g: Any, s: Any, x: V, y: V, reduction: str) -> Any:
     apart = g.op("Sub", x, y)
-    return reduced(g, g.op("Mul", apart, apart), reduction)
+    return reduced(g, V.of(g.op("Mul", apart, apart), shape_of(x, y), x.dtype), reduction)
 
 
 def _bent(g: Any, x: V, y: V, bend: Any, kind: Any) -> tuple[Any, Any, Any]:
@@ -42,9 +50,9 @@ def _smooth_l1(g: Any, s: Any, x: V, y: V, beta: float, reduction: str) -> Any:
     kind = x.dtype
     apart, near, square = _bent(g, x, y, beta, kind)
     if beta == 0:
-        return reduced(g, apart, reduction)
+        return reduced(g, V.of(apart, shape_of(x, y), x.dtype), reduction)
     far = g.op("Sub", apart, number(g, beta / 2, kind))
-    return reduced(g, g.op("Where", near, g.op("Div", square, number(g, beta, kind)), far), reduction)
+    return reduced(g, V.of(g.op("Where", near, g.op("Div", square, number(g, beta, kind)), far), shape_of(x, y), x.dtype), reduction)
 
 
 @lower("huber_loss")
@@ -52,7 +60,7 @@ def _huber(g: Any, s: Any, x: V, y: V, delta: float, reduction: str) -> Any:
     kind = x.dtype
     apart, near, square = _bent(g, x, y, delta, kind)
     far = g.op("Mul", g.op("Sub", apart, number(g, delta / 2, kind)), number(g, delta, kind))
-    return reduced(g, g.op("Where", near, square, far), reduction)
+    return reduced(g, V.of(g.op("Where", near, square, far), shape_of(x, y), x.dtype), reduction)
 
 
 @lower("binary_cross_entropy")
@@ -61,7 +69,7 @@ def _bce(g: Any, s: Any, x: V, y: V, weight: Any, reduction: str) -> Any:
     hit = g.op("Mul", y, g.op("Max", g.op("Log", x), least))
     miss = g.op("Mul", g.op("Sub", one, y), g.op("Max", g.op("Log", g.op("Sub", one, x)), least))
     loss = g.op("Neg", g.op("Add", hit, miss))
-    return reduced(g, loss if weight is None else g.op("Mul", loss, weight), reduction)
+    return reduced(g, V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype), reduction)
 
 
 @lower("binary_cross_entropy_with_logits")
@@ -72,12 +80,10 @@ def _bce_logits(g: Any, s: Any, x: V, y: V, weight: Any, pos_weight: Any, reduct
     if pos_weight is not None:
         soft = g.op("Mul", soft, g.op("Add", one, g.op("Mul", g.op("Sub", pos_weight, one), y)))
     loss = g.op("Add", g.op("Mul", g.op("Sub", one, y), x), soft)
-    return reduced(g, loss if weight is None else g.op("Mul", loss, weight), reduction)
+    return reduced(g, V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype), reduction)
 
 
 @lower("soft_margin_loss")
 def _soft_margin(g: Any, s: Any, x: V, y: V, reduction: str) -> Any:
-    return reduced(g, g.op("Softplus", g.op("Neg", g.op("Mul", x, y))), reduction)
+    return reduced(g, V.of(g.op("Softplus", g.op("Neg", g.op("Mul", x, y))), shape_of(x, y), x.dtype), reduction)
 
-
-__all__ = ["unsupported"]

@@ -135,6 +135,34 @@ def _rolled(g: Any, x: Any, shift: Any, dim: int) -> Any:
     return g.op("Concat", head, tail, axis=dim)
 
 
+@lower("rot90")
+def _rot90(g: Any, s: Any, x: V, k: int, dims: Any) -> Any:
+    a, b = (int(d) % x.rank for d in dims)
+    turned = k % 4
+    order = list(range(x.rank))
+    order[a], order[b] = order[b], order[a]
+    out = g.op("Transpose", x, perm=order) if turned % 2 else x
+    flipped = {0: [], 1: [a], 2: [a, b], 3: [b]}[turned]
+    if not flipped:
+        return g.op("Identity", out)
+    back, low = np.full(len(flipped), -1), np.full(len(flipped), np.iinfo(np.int64).min + 1)
+    return g.op("Slice", out, back, low, g.axes(flipped), back)
+
+
+@lower("block_diag")
+def _block_diag(g: Any, s: Any, tensors: Any) -> Any:
+    blocks = []
+    before: Any = 0
+    for x in tensors:
+        wide = x if x.rank == 2 else g.reshape(x, (1, x.shape[0] if x.rank else 1), given=())
+        width = x.shape[-1] if x.rank else 1
+        room = g.ints([0, before, 0, s.out.shape[1] - before - width])
+        wide = wide if x.dtype == s.out.dtype else g.cast(wide, s.out.dtype)
+        blocks.append(g.op("Pad", wide, room, number(g, 0, s.out.dtype)))
+        before = before + width
+    return g.op("Concat", *blocks, axis=0)
+
+
 @lower("repeat")
 def _repeat(g: Any, s: Any, x: V, repeats: Any) -> Any:
     more = len(repeats) - x.rank
@@ -149,8 +177,8 @@ def _unfold(g: Any, s: Any, x: V, dimension: int, size: Any, step: Any) -> Any:
     if not x.rank:
         return g.reshape(x, s.out.shape)
     dim = dimension % x.rank
-    count = s.out.shape[dim]
-    starts = g.op("Range", np.array(0), g.scalar(count * step), np.array(step))
+    end = g.op("Add", g.op("Squeeze", g.length(x.shape[dim]), np.array([0])), g.scalar(1 - size))
+    starts = g.op("Range", np.array(0), end, np.array(step))
     index = g.op("Add", g.op("Unsqueeze", starts, g.axes([1])), np.arange(size))
     picked = g.op("Gather", x, index, axis=dim)  # (…, count, size, …)
     order = [i for i in range(x.rank + 1) if i != dim + 1]
@@ -198,12 +226,15 @@ def _diagonal(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
     moved = g.op("Transpose", x, perm=order)
     rows, columns = x.shape[a], x.shape[b]
     flat = g.reshape(moved, (*(x.shape[d] for d in order[:-2]), rows * columns), given=None)
-    count = s.out.shape[-1]
-    start = offset if offset >= 0 else -offset * columns
-    number_ = g.op("Range", np.array(0), g.scalar(count), np.array(1))
-    stride = columns + 1
-    index = g.op("Add", g.op("Mul", number_, g.scalar(stride)), g.scalar(start))
+    index = diagonal_places(g, s.out.shape[-1], columns, offset)
     return g.op("Gather", flat, index, axis=x.rank - 2)
+
+
+def diagonal_places(g: Any, count: Any, columns: Any, offset: int) -> Any:
+    """Where a diagonal's elements stand in a matrix that lies row after row."""
+    start = offset if offset >= 0 else -offset * columns
+    places = g.op("Range", np.array(0), g.scalar(count), np.array(1))
+    return g.op("Add", g.op("Mul", places, g.scalar(columns + 1)), g.scalar(start))
 
 
 @lower("diag_embed")

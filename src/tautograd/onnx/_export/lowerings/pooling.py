@@ -9,6 +9,7 @@ import numpy as np
 from ..graph import V
 from ..lowering import lower, number, unsupported
 from ..sizes import Size, is_fixed, product
+from .windows import padded
 
 
 def _pads(window: Any) -> tuple[list[int], int]:
@@ -35,6 +36,13 @@ def _max_pool(g: Any, s: Any, x: V, window: Any) -> Any:
     rank = len(window.kernel)
     given, batched = _batched(g, x, rank)
     pads, ceil = _pads(window)
+    if is_fixed(pads) and any(p >= k for p, k in zip(pads, (*window.kernel, *window.kernel), strict=True)):
+        if len(s.outputs) > 1 and 1 in s.used:
+            raise unsupported(s, "with indices and padding of a whole window")
+        low, high = pads[:rank], pads[rank:]
+        least = number(g, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, x.dtype)
+        given = padded(g, given, [(0, 0), (0, 0), *zip(low, high, strict=True)], least)
+        pads = [0] * len(pads)
     both = len(s.outputs) > 1 and 1 in s.used
     made = g.op(
         "MaxPool", given, kernel_shape=list(window.kernel), strides=list(window.stride), pads=pads,
@@ -67,7 +75,7 @@ def _avg_pool(g: Any, s: Any, x: V, window: Any, count_include_pad: bool, diviso
         over = [max(0, h - p) for h, p in zip(window.high, low, strict=True)]
         cut = [min(0, h - p) for h, p in zip(window.high, low, strict=True)]
         if any(cut):
-            given = g.op("Pad", given, g.ints([0] * (rank + 2) + [0, 0, *cut]), number(g, 0, x.dtype))
+            given = padded(g, given, [(0, 0), (0, 0), *((0, c) for c in cut)], number(g, 0, x.dtype))
         made = g.op("AveragePool", given, **size, pads=[*[0] * rank, *over], count_include_pad=0)
         return _unbatched(g, made, batched)
     include = int(bool(count_include_pad) and not window.ceil)

@@ -8,13 +8,27 @@ import numpy as np
 
 from ..graph import V
 from ..lowering import dims_of, lower, number
-from ..sizes import product
+from ..sizes import Size, product
 from .elementwise import truth
 from .linalg import vector_norm
 
 
 def reduced(g: Any, kind: str, x: Any, dims: Any, keepdim: Any) -> Any:
+    if isinstance(x, V) and (found := _of_nothing(g, kind, x, dims, keepdim)) is not None:
+        return found
     return g.op(kind, x, None if dims is None else g.axes(dims), keepdims=int(bool(keepdim)))
+
+
+_OF_NOTHING = {"ReduceSum": 0, "ReduceProd": 1, "ReduceMean": np.nan, "ReduceLogSumExp": -np.inf}
+
+
+def _of_nothing(g: Any, kind: str, x: V, dims: Any, keepdim: Any) -> Any:
+    """What a reduction of no elements is; runtimes do not agree on it."""
+    over = range(x.rank) if dims is None else dims
+    if kind not in _OF_NOTHING or not any(x.shape[d] == 0 for d in over):
+        return None
+    shape = [1 if d in over else n for d, n in enumerate(x.shape) if keepdim or d not in over]
+    return g.expand(number(g, _OF_NOTHING[kind], x.dtype), shape)
 
 
 def _as(g: Any, x: V, kind: Any) -> Any:
@@ -30,12 +44,15 @@ def _summed(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False, dtype:
             dims = None
     if s.name == "nansum":
         given = g.op("Where", g.op("IsNaN", given), number(g, 0, s.out.dtype), given)
+    given = V.of(given, x.shape, s.out.dtype)
     kind = {"prod": "ReduceProd", "mean": "ReduceMean"}.get(s.name.removesuffix("_dim"), "ReduceSum")
     return reduced(g, kind, given, dims, keepdim)
 
 
 @lower("logsumexp")
 def _logsumexp(g: Any, s: Any, x: V, dim: Any, keepdim: bool) -> Any:
+    if not x.rank:
+        return g.op("Identity", x)
     return reduced(g, "ReduceLogSumExp", x, dims_of(dim, x.rank), keepdim)
 
 
@@ -84,10 +101,13 @@ def _aminmax(g: Any, s: Any, x: V, dim: Any, keepdim: bool) -> Any:
 
 @lower("any", "all")
 def _any(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False) -> Any:
-    found = g.cast(truth(g, x), np.int32)
     dims = dims_of(dim, x.rank)
-    found = reduced(g, "ReduceMax" if s.name == "any" else "ReduceMin", found, dims or None, keepdim)
-    return g.cast(found, s.out.dtype)
+    if dims == []:  # over no dimension
+        return g.cast(truth(g, x), s.out.dtype)
+    wanted = truth(g, x) if s.name == "any" else g.op("Not", truth(g, x))
+    count = reduced(g, "ReduceSum", V.of(g.cast(wanted, np.int64), x.shape, np.int64), dims, keepdim)
+    there = g.op("Greater", count, number(g, 0, np.int64))
+    return g.cast(there if s.name == "any" else g.op("Not", there), s.out.dtype)
 
 
 @lower("count_nonzero")
@@ -108,6 +128,7 @@ def deviations(g: Any, x: V, dim: Any, correction: Any, keepdim: bool) -> tuple[
     total = reduced(g, "ReduceSum", g.op("Mul", off, off), dims, keepdim)
     count = product(x.shape[d] for d in (dims if dims is not None else range(x.rank)))
     left = count - correction
+    left = left if isinstance(left, Size) else max(0, left)  # of nothing: NaN, by 0 / 0
     variance = g.op("Div", total, number(g, left, x.dtype))
     mean = centre if keepdim else reduced(g, "ReduceMean", x, dims, False)
     return variance, mean
@@ -118,6 +139,31 @@ def _var(g: Any, s: Any, x: V, dim: Any, correction: Any, keepdim: bool) -> Any:
     variance, mean = deviations(g, x, dim, correction, keepdim)
     found = g.op("Sqrt", variance) if s.name.startswith("std") else variance
     return (found, mean) if s.name.endswith("_mean") else found
+
+
+@lower("cumprod", "logcumsumexp", "cummax", "cummin")
+def _running(g: Any, s: Any, x: V, dim: int, dtype: Any = None) -> Any:
+    """A reduction for each place, of what stands up to it: rows of a triangle."""
+    kind = {"cumprod": "Prod", "logcumsumexp": "LogSumExp", "cummax": "Max", "cummin": "Min"}[s.name]
+    places = s.name in ("cummax", "cummin")
+    given = _as(g, x, s.out.dtype)
+    if not x.rank:
+        return (g.op("Identity", given), np.array(0)) if places else g.op("Identity", given)
+    dim %= x.rank
+    n = x.shape[dim]
+    square = g.op("Trilu", g.expand(np.ones((), np.int64), (n, n)), upper=0)
+    seen = g.reshape(g.cast(square, np.bool_), (n, n, *(1,) * (x.rank - dim - 1)), given=())
+    info = np.finfo if x.dtype.kind == "f" else np.iinfo
+    blank = {"Prod": 1, "LogSumExp": -np.inf}.get(kind)
+    if blank is None:
+        low, high = (-np.inf, np.inf) if x.dtype.kind == "f" else (info(x.dtype).min, info(x.dtype).max)
+        blank = low if kind == "Max" else high
+    rows = g.op("Where", seen, g.op("Unsqueeze", given, g.axes([dim])), number(g, blank, s.out.dtype))
+    found = g.op(f"Reduce{kind}", rows, g.axes([dim + 1]), keepdims=0)
+    if not places:
+        return found
+    # The last of those that are the largest, as PyTorch counts.
+    return found, g.op(f"Arg{kind}", rows, axis=dim + 1, keepdims=0, select_last_index=1)
 
 
 @lower("cumsum")

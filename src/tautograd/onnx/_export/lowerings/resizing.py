@@ -109,7 +109,8 @@ def _grid_sample(g: Any, s: Any, x: V, grid: V, mode: str, padding_mode: str, al
 def _affine_grid(g: Any, s: Any, theta: V, size: Any, align_corners: bool) -> Any:
     if g.opset < 20:
         raise unsupported(s, "before opset 20")
-    return g.op("AffineGrid", theta, g.ints(size), align_corners=int(align_corners))
+    whole = (theta.shape[0], 1, *size)
+    return g.op("AffineGrid", theta, g.ints(whole), align_corners=int(align_corners))
 
 
 @lower("line_maps")

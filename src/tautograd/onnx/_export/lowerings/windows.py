@@ -76,8 +76,20 @@ def _constant_pad(g: Any, s: Any, x: V, pad: Any, value: Any) -> Any:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     blank = [(0, 0)] * (x.rank - len(pairs))
     whole = [*blank, *pairs]
-    amounts = [*(a for a, _ in whole), *(b for _, b in whole)]
     if x.dtype.kind == "b":
-        filled = g.op("Pad", g.cast(x, np.int32), g.ints(amounts), number(g, value, np.int32))
-        return g.cast(filled, np.bool_)
-    return g.op("Pad", x, g.ints(amounts), number(g, value, x.dtype))
+        return g.cast(padded(g, g.cast(x, np.int32), whole, number(g, value, np.int32)), np.bool_)
+    return padded(g, x, whole, number(g, value, x.dtype))
+
+
+def padded(g: Any, x: Any, pairs: Any, value: Any) -> Any:
+    """Room before and after each dimension; where it is negative, elements are cut off."""
+    for axis, (before, after) in enumerate(pairs):
+        low = 0 if isinstance(before, Size) else max(0, -before)
+        high = 0 if isinstance(after, Size) else min(0, after)
+        if low or high:
+            end = np.array([high if high else np.iinfo(np.int64).max])
+            x = g.op("Slice", x, np.array([low]), end, g.axes([axis]))
+    room = [[n if isinstance(n, Size) else max(0, n) for n in each] for each in pairs]
+    if not any(isinstance(n, Size) or n for each in room for n in each):
+        return g.op("Identity", x)
+    return g.op("Pad", x, g.ints([*(a for a, _ in room), *(b for _, b in room)]), value)

@@ -9,7 +9,8 @@ import numpy as np
 from ..graph import V
 from ..lowering import lower, number, unsupported
 from ..sizes import Size
-from .indexing import _block_back, _coordinates
+from .elementwise import floored
+from .indexing import _coordinates
 
 
 def _like(g: Any, x: Any, kind: Any) -> Any:
@@ -37,6 +38,8 @@ def _elements(g: Any, x: V, index: V, src: Any, dim: int, **reduction: Any) -> A
         parts = [g.op("Reshape", a, one) for a in (x, index, src)]
         made = g.op("ScatterElements", *parts, axis=0, **reduction)
         return g.op("Reshape", made, np.array([], np.int64))
+    if not index.rank:
+        index, src = (g.op("Reshape", a, np.array([1])) for a in (index, src))
     return g.op("ScatterElements", x, index, src, axis=dim, **reduction)
 
 
@@ -58,13 +61,39 @@ _REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "am
 def _scatter_reduce(
     g: Any, s: Any, x: V, index: V, src: Any, dim: int, reduce: str, include_self: bool = True
 ) -> Any:
-    if reduce not in _REDUCTIONS or not include_self:
-        raise unsupported(s, f"with reduce='{reduce}', include_self={include_self}")
     if not isinstance(src, V):
         src = g.op("Expand", number(g, src, x.dtype), g.ints(index.shape))
     else:
         src = _cut(g, src, index)
-    return _elements(g, x, index, src, dim, reduction=_REDUCTIONS[reduce])
+    if reduce == "mean":
+        return _scatter_mean(g, x, index, src, dim, include_self)
+    begin = x
+    if not include_self:  # what is written to begins with what changes nothing
+        filled = g.op("Expand", number(g, _neutral(reduce, x.dtype), x.dtype), g.ints(index.shape))
+        begin = V.of(_elements(g, x, index, filled, dim), x.shape, x.dtype)
+    return _elements(g, begin, index, src, dim, reduction=_REDUCTIONS[reduce])
+
+
+def _neutral(reduce: str, kind: Any) -> Any:
+    """What a reduction leaves as it is."""
+    if reduce in ("amax", "amin"):
+        info: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+        least, most = (-np.inf, np.inf) if kind.kind == "f" else (info.min, info.max)
+        return least if reduce == "amax" else most
+    return 1 if _REDUCTIONS[reduce] == "mul" else 0
+
+
+def _scatter_mean(g: Any, x: V, index: V, src: Any, dim: int, include_self: bool) -> Any:
+    zero, one = number(g, 0, x.dtype), number(g, 1, x.dtype)
+    blank = V.of(g.op("Expand", zero, g.ints(x.shape)), x.shape, x.dtype)
+    ones = g.op("Expand", one, g.ints(index.shape))
+    count = _elements(g, blank, index, ones, dim, reduction="add")
+    total = _elements(g, x if include_self else blank, index, src, dim, reduction="add")
+    if include_self:
+        count = g.op("Add", count, one)
+    mean = floored if x.dtype.kind in "iu" else lambda g, a, b, _: g.op("Div", a, b)
+    found = mean(g, total, g.op("Max", count, one), x.dtype)
+    return found if include_self else g.op("Where", g.op("Equal", count, zero), x, found)
 
 
 def rows_replaced(g: Any, x: V, index: Any, rows: Any, dim: int, **reduction: Any) -> Any:
@@ -107,32 +136,36 @@ def _select_scatter(g: Any, s: Any, x: V, src: V, dim: int, index: Any) -> Any:
 
 @lower("diagonal_scatter")
 def _diagonal_scatter(g: Any, s: Any, x: V, src: V, offset: int, dim1: int, dim2: int) -> Any:
-    from ..lowering import LOWERINGS, step_of
+    from .moving import diagonal_places
 
-    rows, columns = x.shape[dim1], x.shape[dim2]
-    if rows != columns:
-        raise unsupported(s, "of a matrix that is not square")
-    shape = [n for d, n in enumerate(x.shape) if d not in (dim1 % x.rank, dim2 % x.rank)]
-    spread = LOWERINGS["diag_embed"](
-        g, step_of(s.op, [V.of("", x.shape, x.dtype)], s.site, {0}), V.of(src, (*shape, src.shape[-1]), x.dtype),
-        offset=offset, dim1=dim1, dim2=dim2,
-    )  # fmt: skip
-    ones = g.expand(np.ones((), np.int64), (src.shape[-1],))
-    mask = LOWERINGS["diag_embed"](
-        g, step_of(s.op, [V.of("", (rows, columns), np.dtype(np.int64))], s.site, {0}),
-        V.of(ones, (src.shape[-1],), np.int64), offset=offset, dim1=0, dim2=1,
-    )  # fmt: skip
-    if (dim1 % x.rank, dim2 % x.rank) != (x.rank - 2, x.rank - 1):
-        raise unsupported(s, "of other dimensions than the last two")
-    return g.op("Where", g.cast(mask, np.bool_), spread, x)
+    a, b = dim1 % x.rank, dim2 % x.rank
+    order = [*(d for d in range(x.rank) if d not in (a, b)), a, b]
+    moved = g.op("Transpose", x, perm=order)
+    rows, columns = x.shape[a], x.shape[b]
+    lead = [x.shape[d] for d in order[:-2]]
+    flat = V.of(g.reshape(moved, (*lead, rows * columns), given=()), (*lead, rows * columns), x.dtype)
+    index = diagonal_places(g, src.shape[-1], columns, offset)
+    made = rows_replaced(g, flat, index, _like(g, src, x.dtype), -1)
+    square = g.reshape(made, (*lead, rows, columns), given=())
+    return g.op("Transpose", square, perm=[order.index(d) for d in range(x.rank)])
+
+
+def _in_rows(g: Any, x: V, index: V, source: V, dim: int) -> tuple[Any, Any]:
+    """An index and a source without dimensions as those of one place."""
+    if not index.rank:
+        index = g.op("Reshape", index, np.array([1]))
+    if isinstance(source, V) and source.rank < x.rank:
+        source = g.op("Unsqueeze", source, g.axes([dim % x.rank]))
+    return index, source
 
 
 @lower("index_add")
 def _index_add(g: Any, s: Any, x: V, index: V, source: V, dim: int, alpha: Any) -> Any:
     if alpha != 1:
-        source = g.op("Mul", source, number(g, alpha, x.dtype))
+        source = V.of(g.op("Mul", source, number(g, alpha, x.dtype)), source.shape, x.dtype)
     if not x.rank:
-        raise unsupported(s, "to a tensor without dimensions")
+        return g.op("Add", x, g.op("Reshape", source, np.array([], np.int64)))
+    index, source = _in_rows(g, x, index, source, dim)
     return rows_replaced(g, x, index, source, dim, reduction="add")
 
 
@@ -140,6 +173,7 @@ def _index_add(g: Any, s: Any, x: V, index: V, source: V, dim: int, alpha: Any) 
 def _index_copy(g: Any, s: Any, x: V, index: V, source: V, dim: int) -> Any:
     if not x.rank:
         return g.op("Reshape", source, np.array([], np.int64))
+    index, source = _in_rows(g, x, index, source, dim)
     return rows_replaced(g, x, index, source, dim)
 
 
@@ -196,5 +230,3 @@ def _index_put(g: Any, s: Any, x: V, places: Any, values: V, accumulate: bool) -
     back = [order.index(d) for d in range(x.rank)]
     return made if back == list(range(x.rank)) else g.op("Transpose", made, perm=back)
 
-
-__all__ = ["rows_replaced", "_block_back"]
