@@ -58,7 +58,8 @@ def room(program: Any, arrays: Iterable[Any], dtype: Any) -> float:
     graph = program.model_proto.graph
     weights = [np.asarray(onnx.numpy_helper.to_array(w)) for w in graph.initializer]
     all_ = [np.asarray(a) for a in (*arrays, *weights)]
-    numbers = [np.abs(a[np.isfinite(a)]) for a in all_ if a.dtype.kind == "f" and a.size]
+    floats = [np.asarray(a, np.float64) for a in all_ if a.dtype.kind == "f" and a.size]
+    numbers = [np.abs(a[np.isfinite(a)]) for a in floats]
     largest = max((float(a.max()) for a in numbers if a.size and a.max() < 1e30), default=0.0)
     terms = max((a.size for a in all_), default=1)
     eps = float(ml_dtypes.finfo(dtype).eps)

@@ -86,12 +86,16 @@ def _outcome(call: Call) -> Any:
 def check(name: str, number: int) -> bool:
     """One sample; whether a graph was made of it."""
     op, sample = record(name), samples_of(name)[number]
-    call = Call(TAUTOGRAD, op, sample, "float32", False)
-    want = _outcome(call)
+    kind = "float32"
+    want = _outcome(Call(TAUTOGRAD, op, sample, kind, False))
+    if want is None:
+        kind = "int64"
+        want = _outcome(Call(TAUTOGRAD, op, sample, kind, False))
+    call = Call(TAUTOGRAD, op, sample, kind, False)
     if want is None or not tensors_in([call.args, call.kwargs]):
         return False
-    model = Applied(program_of(TAUTOGRAD, op), Call(TAUTOGRAD, op, sample, "float32", False)).eval()
-    fresh = tuple(Call(TAUTOGRAD, op, sample, "float32", False).tensors)
+    model = Applied(program_of(TAUTOGRAD, op), Call(TAUTOGRAD, op, sample, kind, False)).eval()
+    fresh = tuple(Call(TAUTOGRAD, op, sample, kind, False).tensors)
     numbers, said = REFUSED.get(name, (set(), ""))
     if numbers is None or number in numbers:
         try:
@@ -103,7 +107,7 @@ def check(name: str, number: int) -> bool:
             return False
     else:
         program = exported(model, fresh)
-    theirs = None if name in MISSHAPEN_IN_PYTORCH else _outcome(Call(TORCH, op, sample, "float32", False))
+    theirs = None if name in MISSHAPEN_IN_PYTORCH else _outcome(Call(TORCH, op, sample, kind, False))
     for runtime in RUNTIMES:
         if runtime == "reference" and name in ONLY_RUNTIME:
             continue

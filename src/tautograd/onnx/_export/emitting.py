@@ -152,6 +152,11 @@ class Emitter:
         if all(a.size and np.all(a == a.flat[0]) for a in held):
             value = of(a.flat[0].item() for a in held)
             return g.expand(number(g, value, node.dtype), node.shape)
+        if not any(isinstance(n, Size) for n in node.shape) and held[0].size <= 64:
+            numbers = [of(x.item() for x in each) for each in zip(*(a.flat for a in held), strict=True)]
+            parts = [g.op("Reshape", number(g, n, node.dtype), np.array([1])) for n in numbers]
+            flat = g.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+            return g.reshape(flat, node.shape, given=())
         if node.dtype.kind in "iuf" and len(node.shape) == 1:
             found = self._progression(node, held)
             if found is not None:
@@ -162,11 +167,6 @@ class Emitter:
         triangle = self._triangle(node, held)
         if triangle is not None:
             return triangle
-        if not any(isinstance(n, Size) for n in node.shape) and held[0].size <= 64:
-            numbers = [of(x.item() for x in each) for each in zip(*(a.flat for a in held), strict=True)]
-            parts = [g.op("Reshape", number(g, n, node.dtype), np.array([1])) for n in numbers]
-            flat = g.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
-            return g.reshape(flat, node.shape, given=())
         raise refused(
             "a tensor that the model makes without an operation on its inputs is another one for inputs of "
             "other sizes or values, and no rule for it was found; it would be built into the graph as it "

@@ -153,7 +153,7 @@ class Graph:
             raised = self.op("Pow", base, np.array(power)) if power != 1 else base
             return str(self.op("Mul", raised, np.array(factor)))
         left, right = self._computed(expression[1]), self._computed(expression[2])
-        return str(self.op({"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div"}[kind], left, right))
+        return str(self.op({"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "mod": "Mod"}[kind], left, right))
 
     def scalar(self, number: Number) -> str:
         """A size as a tensor without dimensions."""

@@ -45,7 +45,7 @@ class ONNXProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
         """Run the model on the arguments that the module takes: by onnxruntime, or by onnx itself."""
-        if not has_runtime():
+        if not has_runtime() or self._has_bfloat16():
             return self.call_reference(*args, **kwargs)
         if self._session is None:
             self.initialize_inference_session()
@@ -89,7 +89,12 @@ class ONNXProgram:
                 f"the model has {len(names)} inputs ({', '.join(names)}), but got {len(flat) + len(given)} tensors"
             )
         given.update(zip(left, flat, strict=True))
-        return {k: v.detach().cpu().numpy() if isinstance(v, Tensor) else v for k, v in given.items()}
+        return {k: v.detach().cpu()._data if isinstance(v, Tensor) else v for k, v in given.items()}
+
+    def _has_bfloat16(self) -> bool:
+        """Whether numbers go in or out that onnxruntime cannot be given as NumPy's."""
+        graph = self.model.graph
+        return any(v.type.tensor_type.elem_type == 16 for v in (*graph.input, *graph.output))
 
     def compute_values(self, value_names: Sequence[str], args: Any = (), kwargs: Any = None) -> Sequence[Tensor]:
         """What these values inside the graph are for arguments."""

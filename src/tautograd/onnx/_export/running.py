@@ -99,10 +99,14 @@ class Runner:
         tensors = self.tensors(sizes, turned and self.turns)
         for i, tensor in enumerate(tensors):
             watch.given(tensor, i)
+        before = {name: (t, t._version_box[0]) for name, t in self.weights.items()}
         with as_it_was(self.model, self.weights), self._paths(watch):
             with watch.watching():
                 result = self.given.called(self.model, tensors)
             watch.run.outputs = self._outputs(watch, result)
+            for name, (tensor, version) in before.items():
+                if tensor._version_box[0] != version:
+                    watch.run.written.setdefault(name, None)
         return watch.run
 
     def _outputs(self, watch: Watch, result: Any) -> list[Any]:

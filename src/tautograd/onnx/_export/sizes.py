@@ -185,6 +185,20 @@ def _of_one(v: tuple[Any, ...], a: tuple[Any, ...]) -> Expression | None:
         most = min(y * d - x + d - 1 for x, y in pairs)
         if least == most:  # `(a + c) / d` for one c only
             return ("div", ("add", ("dim", a), ("const", least)), ("const", d))
+    return _of_rest(pairs, a)
+
+
+def _of_rest(pairs: list[tuple[int, int]], a: tuple[Any, ...]) -> Expression | None:
+    """`c + a % d`, `c - a % d`: what is left to a multiple."""
+    if len(pairs) < 3 or len({y for _, y in pairs}) < 2:
+        return None
+    for d in range(2, min(65, max(x for x, _ in pairs) + 1)):
+        rest: Expression = ("mod", ("dim", a), ("const", d))
+        for sign in (1, -1):
+            shifts = {y - sign * (x % d) for x, y in pairs}
+            if len(shifts) == 1:
+                shift = shifts.pop()
+                return _plus(rest, shift) if sign == 1 else ("sub", ("const", shift), rest)
     return None
 
 

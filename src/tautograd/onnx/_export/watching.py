@@ -181,11 +181,10 @@ class Watch:
         drawn = self.draws.get(id(data))
         if drawn is not None:
             return self.made(tensor, self.value("random", data, True, drawn[1:]))
-        holder = data
-        while isinstance(holder.base, np.ndarray):
-            holder = holder.base
-        number = self.value("constant", data, False, data=np.array(data))
-        return self.made(tensor, number)
+        for array, *key in self.draws.values():  # or a copy of what was drawn, laid out otherwise
+            if array.size == data.size > 1 and np.array_equal(np.ravel(array), np.ravel(data)):
+                return self.made(tensor, self.value("random", data, True, tuple(key)))
+        return self.made(tensor, self.value("constant", data, False, data=np.array(data)))
 
     def use(self, tensor: Tensor) -> int:
         """The value that a tensor stands for now."""

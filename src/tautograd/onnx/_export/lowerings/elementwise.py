@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import V
-from ..lowering import lower, number, operands, simple, unsupported
+from ..lowering import lower, number, operands, simple
 
 for _record, _kind in {
     "erf": "Erf",
@@ -34,9 +34,15 @@ for _record, _kind in {
     "sgn": "Sign",
     "sub": "Sub",
     "div": "Div",
-    "where": "Where",
 }.items():
     simple(_kind, _record)
+
+
+@lower("where")
+def _where(g: Any, s: Any, condition: V, x: Any, y: Any) -> Any:
+    kind = s.out.dtype
+    parts = [g.cast(a, kind) if isinstance(a, V) and a.dtype != kind else number(g, a, kind) for a in (x, y)]
+    return g.op("Where", truth(g, condition), *parts)
 
 
 @lower("floor", "ceil", "round")
@@ -523,10 +529,8 @@ def _same(g: Any, s: Any, x: V, **_: Any) -> Any:
     return g.op("Identity", x)
 
 
-@lower("to_copy", "view_dtype")
+@lower("to_copy")
 def _to_copy(g: Any, s: Any, x: V, **_: Any) -> Any:
-    if s.name == "view_dtype":
-        raise unsupported(s, "(the same bytes as another dtype)")
     return g.cast(x, s.out.dtype) if x.dtype != s.out.dtype else g.op("Identity", x)
 
 

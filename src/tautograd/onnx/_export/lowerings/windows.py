@@ -28,6 +28,19 @@ def _transposed(
     ]
     if any(isinstance(n, Size) for n in more):
         raise unsupported(s, "to a size that does not follow from the input's")
+    if any(n >= st for n, st in zip(more, stride, strict=True)):
+        # More room than a step, which runtimes refuse: less is cut off at the end, and what lies beyond
+        # all elements is the bias alone.
+        ends = [max(p - n, 0) for p, n in zip(padding, more, strict=True)]
+        beyond = [(0, max(n - p, 0)) for p, n in zip(padding, more, strict=True)]
+        made = g.op(
+            "ConvTranspose", x, w, strides=list(stride), pads=[*padding, *ends], dilations=list(dilation),
+            group=groups,
+        )  # fmt: skip
+        made = padded(g, made, [(0, 0), (0, 0), *beyond], number(g, 0, x.dtype))
+        if b is None:
+            return made
+        return g.op("Add", made, g.op("Unsqueeze", b, g.axes(range(1, len(stride) + 1))))
     return g.op(
         "ConvTranspose", x, w, b, strides=list(stride), pads=[*padding, *padding],
         dilations=list(dilation), group=groups, output_padding=more,
