@@ -66,19 +66,25 @@ def room(program: Any, arrays: Iterable[Any], dtype: Any) -> float:
     return 8 * eps * max(len(graph.node), 1) * max(terms, 1) ** 0.5 * (1 + largest)
 
 
-def assert_close(got: list[Any], want: list[Any], program: Any, inputs: Iterable[Any], what: str) -> None:
+def assert_close(
+    got: list[Any], want: list[Any], program: Any, inputs: Iterable[Any], what: str
+) -> None:
     """Shapes, dtypes and values, one by one."""
     assert len(got) == len(want), f"{what}: {len(got)} results for {len(want)}"
     for i, (a, b) in enumerate(zip(got, want, strict=True)):
         b = np.asarray(b)
         assert a.dtype == b.dtype, f"{what}: result {i} is {a.dtype}, not {b.dtype}"
         assert a.shape == b.shape, f"{what}: result {i} has shape {a.shape}, not {b.shape}"
-        if b.dtype.kind not in "f":
+        if b.dtype.kind != "f":
             assert np.array_equal(a, b), f"{what}: result {i}:\n{a}\n{b}"
             continue
         allowed = room(program, (*inputs, *want), b.dtype)
         np.testing.assert_allclose(
-            a.astype(np.float64), b.astype(np.float64), rtol=0, atol=allowed, err_msg=f"{what}: result {i}"
+            a.astype(np.float64),
+            b.astype(np.float64),
+            rtol=0,
+            atol=allowed,
+            err_msg=f"{what}: result {i}",
         )
 
 
@@ -95,8 +101,11 @@ def tensors_in(value: Any) -> list[Any]:
 
 def arrays_of(value: Any) -> list[np.ndarray]:
     return [
-        t._data if isinstance(t, tautograd.Tensor) else t.detach().float().numpy().astype(ml_dtypes.bfloat16)
-        if "bfloat16" in str(t.dtype) else t.detach().numpy()
+        t._data
+        if isinstance(t, tautograd.Tensor)
+        else t.detach().float().numpy().astype(ml_dtypes.bfloat16)
+        if "bfloat16" in str(t.dtype)
+        else t.detach().numpy()
         for t in tensors_in(value)
     ]
 

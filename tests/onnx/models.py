@@ -11,7 +11,9 @@ from typing import Any
 
 def mlp(torch: Any) -> Any:
     nn = torch.nn
-    return nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 3), nn.Softmax(-1))
+    return nn.Sequential(
+        nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 3), nn.Softmax(-1)
+    )
 
 
 def resnet(torch: Any) -> Any:
@@ -66,7 +68,9 @@ def gpt(torch: Any) -> Any:
             self.heads = heads
             self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
             self.attn, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+            self.mlp = nn.Sequential(
+                nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+            )
             self.register_buffer("bias", torch.tril(torch.ones(room, room)).view(1, 1, room, room))
 
         def forward(self, x: Any) -> Any:
@@ -89,7 +93,7 @@ def gpt(torch: Any) -> Any:
             self.wte.weight = self.lm_head.weight
 
         def forward(self, idx: Any) -> Any:
-            b, t = idx.size()
+            _, t = idx.size()
             assert t <= 32, "Cannot forward sequence, block size is only 32"
             x = self.wte(idx) + self.wpe(torch.arange(0, t, dtype=torch.long).unsqueeze(0))
             for block in self.blocks:
@@ -108,7 +112,9 @@ def vit(torch: Any) -> Any:
             self.patches = nn.Conv2d(3, 16, 4, 4)
             self.token = nn.Parameter(torch.randn(1, 1, 16))
             self.positions = nn.Parameter(torch.randn(1, 17, 16))
-            layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=True, activation="gelu")
+            layer = nn.TransformerEncoderLayer(
+                16, 4, 32, batch_first=True, norm_first=True, activation="gelu"
+            )
             self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
             self.head = nn.Linear(16, 5)
 
@@ -137,7 +143,9 @@ def unet(torch: Any) -> Any:
             first = self.down(x)
             deep = self.deep(functional.max_pool2d(first, 2))
             y = self.out(torch.cat([first, self.up(deep)], 1))
-            return functional.interpolate(self.last(self.wider(y)), size=x.shape[2:], mode="nearest")
+            return functional.interpolate(
+                self.last(self.wider(y)), size=x.shape[2:], mode="nearest"
+            )
 
     return UNet()
 
@@ -155,7 +163,9 @@ def bert(torch: Any) -> Any:
             self.encoder = nn.TransformerEncoder(layer, 2)
             self.pooler = nn.Linear(16, 16)
 
-        def forward(self, input_ids: Any, attention_mask: Any = None, token_type_ids: Any = None) -> Any:
+        def forward(
+            self, input_ids: Any, attention_mask: Any = None, token_type_ids: Any = None
+        ) -> Any:
             if token_type_ids is None:
                 token_type_ids = torch.zeros_like(input_ids)
             length = input_ids.shape[1]

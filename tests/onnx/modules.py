@@ -48,10 +48,24 @@ def _convolutions() -> list[Row]:
         ):
             if r == 3 and options.get("padding_mode") == "reflect":
                 options = {**options, "padding": 1}
-            rows.append((f"Conv{r}d {options}", lambda t, r=r, o=options: getattr(t.nn, f"Conv{r}d")(4, 6, 3, **o), (WIDE[r],)))  # type: ignore[misc]
-        for options in ({}, {"stride": 2, "padding": 1, "output_padding": 1}, {"groups": 2, "dilation": 2}):
             rows.append(
-                (f"ConvTranspose{r}d {options}", lambda t, r=r, o=options: getattr(t.nn, f"ConvTranspose{r}d")(4, 6, 3, **o), (WIDE[r],))  # type: ignore[misc]
+                (
+                    f"Conv{r}d {options}",
+                    lambda t, r=r, o=options: getattr(t.nn, f"Conv{r}d")(4, 6, 3, **o),
+                    (WIDE[r],),
+                )
+            )  # type: ignore[misc]
+        for options in (
+            {},
+            {"stride": 2, "padding": 1, "output_padding": 1},
+            {"groups": 2, "dilation": 2},
+        ):
+            rows.append(
+                (
+                    f"ConvTranspose{r}d {options}",
+                    lambda t, r=r, o=options: getattr(t.nn, f"ConvTranspose{r}d")(4, 6, 3, **o),
+                    (WIDE[r],),
+                )  # type: ignore[misc]
             )
     rows.append(("Conv2d unbatched", lambda t: t.nn.Conv2d(4, 6, 3), (IMAGE[1:],)))
     rows.append(("Unfold", lambda t: t.nn.Unfold(3, padding=1, stride=2), (IMAGE,)))
@@ -75,7 +89,13 @@ def _pools() -> list[Row]:
             ("AdaptiveAvgPool", {"output_size": 3}),
             ("AdaptiveMaxPool", {"output_size": 3}),
         ):
-            rows.append((f"{kind}{r}d {options}", lambda t, k=kind, r=r, o=options: getattr(t.nn, f"{k}{r}d")(**o), (WIDE[r],)))  # type: ignore[misc]
+            rows.append(
+                (
+                    f"{kind}{r}d {options}",
+                    lambda t, k=kind, r=r, o=options: getattr(t.nn, f"{k}{r}d")(**o),
+                    (WIDE[r],),
+                )
+            )  # type: ignore[misc]
     rows += [
         ("LPPool1d", lambda t: t.nn.LPPool1d(2, 3, 2), (LINE,)),
         ("LPPool2d", lambda t: t.nn.LPPool2d(2, 3), (IMAGE,)),
@@ -108,7 +128,11 @@ def _trained(norm: Any, torch: Any) -> Any:
     for tensor in (*norm.parameters(), *norm.buffers()):
         if tensor.is_floating_point():
             with torch.no_grad():
-                tensor.copy_(torch.tensor([float(next(values)) for _ in range(tensor.numel())]).reshape(tensor.shape))
+                tensor.copy_(
+                    torch.tensor([float(next(values)) for _ in range(tensor.numel())]).reshape(
+                        tensor.shape
+                    )
+                )
     return norm
 
 
@@ -116,9 +140,23 @@ def _norms() -> list[Row]:
     rows: list[Row] = []
     for r in (1, 2, 3):
         for options in ({}, {"affine": False, "eps": 1e-2}, {"track_running_stats": False}):
-            rows.append((f"BatchNorm{r}d {options}", lambda t, r=r, o=options: _trained(getattr(t.nn, f"BatchNorm{r}d")(4, **o), t), (WIDE[r],)))  # type: ignore[misc]
+            rows.append(
+                (
+                    f"BatchNorm{r}d {options}",
+                    lambda t, r=r, o=options: _trained(getattr(t.nn, f"BatchNorm{r}d")(4, **o), t),
+                    (WIDE[r],),
+                )
+            )  # type: ignore[misc]
         for options in ({}, {"affine": True}, {"affine": True, "track_running_stats": True}):
-            rows.append((f"InstanceNorm{r}d {options}", lambda t, r=r, o=options: _trained(getattr(t.nn, f"InstanceNorm{r}d")(4, **o), t), (WIDE[r],)))  # type: ignore[misc]
+            rows.append(
+                (
+                    f"InstanceNorm{r}d {options}",
+                    lambda t, r=r, o=options: _trained(
+                        getattr(t.nn, f"InstanceNorm{r}d")(4, **o), t
+                    ),
+                    (WIDE[r],),
+                )
+            )  # type: ignore[misc]
     rows += [
         ("BatchNorm1d of rows", lambda t: _trained(t.nn.BatchNorm1d(4), t), (shape(3, 4),)),
         ("LayerNorm", lambda t: _trained(t.nn.LayerNorm(7), t), (IMAGE,)),
@@ -153,22 +191,63 @@ def _layers() -> list[Row]:
     for r, sizes in WIDE.items():
         for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular"):
             value = (2.5,) if kind == "Constant" else ()
-            rows.append((f"{kind}Pad{r}d", lambda t, k=kind, r=r, v=value: getattr(t.nn, f"{k}Pad{r}d")((1, 2) * r, *v), (sizes,)))  # type: ignore[misc]
-    for mode, sizes in (("nearest", IMAGE), ("bilinear", IMAGE), ("bicubic", IMAGE), ("linear", LINE), ("trilinear", VOLUME), ("nearest-exact", LINE)):
-        rows.append((f"Upsample {mode}", lambda t, m=mode: t.nn.Upsample(scale_factor=2, mode=m), (sizes,)))  # type: ignore[misc]
-        rows.append((f"Upsample {mode} 1.7", lambda t, m=mode: t.nn.Upsample(scale_factor=1.7, mode=m), (sizes,)))  # type: ignore[misc]
-        rows.append((f"Upsample {mode} to 5", lambda t, m=mode: t.nn.Upsample(size=5, mode=m), (sizes,)))  # type: ignore[misc]
+            rows.append(
+                (
+                    f"{kind}Pad{r}d",
+                    lambda t, k=kind, r=r, v=value: getattr(t.nn, f"{k}Pad{r}d")((1, 2) * r, *v),
+                    (sizes,),
+                )
+            )  # type: ignore[misc]
+    for mode, sizes in (
+        ("nearest", IMAGE),
+        ("bilinear", IMAGE),
+        ("bicubic", IMAGE),
+        ("linear", LINE),
+        ("trilinear", VOLUME),
+        ("nearest-exact", LINE),
+    ):
+        rows.append(
+            (f"Upsample {mode}", lambda t, m=mode: t.nn.Upsample(scale_factor=2, mode=m), (sizes,))
+        )  # type: ignore[misc]
+        rows.append(
+            (
+                f"Upsample {mode} 1.7",
+                lambda t, m=mode: t.nn.Upsample(scale_factor=1.7, mode=m),
+                (sizes,),
+            )
+        )  # type: ignore[misc]
+        rows.append(
+            (f"Upsample {mode} to 5", lambda t, m=mode: t.nn.Upsample(size=5, mode=m), (sizes,))
+        )  # type: ignore[misc]
         if "linear" in mode or mode == "bicubic":
-            rows.append((f"Upsample {mode} aligned", lambda t, m=mode: t.nn.Upsample(size=5, mode=m, align_corners=True), (sizes,)))  # type: ignore[misc]
+            rows.append(
+                (
+                    f"Upsample {mode} aligned",
+                    lambda t, m=mode: t.nn.Upsample(size=5, mode=m, align_corners=True),
+                    (sizes,),
+                )
+            )  # type: ignore[misc]
     return rows
 
 
 def _recurrent() -> list[Row]:
     rows: list[Row] = []
     for kind in ("LSTM", "GRU", "RNN"):
-        for options in ({}, {"batch_first": True, "bidirectional": True}, {"num_layers": 2, "bias": False}):
-            rows.append((f"{kind} {options}", lambda t, k=kind, o=options: getattr(t.nn, k)(4, 3, **o), (shape(5, 2, 4),)))  # type: ignore[misc]
-        rows.append((f"{kind}Cell", lambda t, k=kind: getattr(t.nn, f"{k}Cell")(4, 3), (shape(2, 4),)))  # type: ignore[misc]
+        for options in (
+            {},
+            {"batch_first": True, "bidirectional": True},
+            {"num_layers": 2, "bias": False},
+        ):
+            rows.append(
+                (
+                    f"{kind} {options}",
+                    lambda t, k=kind, o=options: getattr(t.nn, k)(4, 3, **o),
+                    (shape(5, 2, 4),),
+                )
+            )  # type: ignore[misc]
+        rows.append(
+            (f"{kind}Cell", lambda t, k=kind: getattr(t.nn, f"{k}Cell")(4, 3), (shape(2, 4),))
+        )  # type: ignore[misc]
     rows.append(("RNN relu", lambda t: t.nn.RNN(4, 3, nonlinearity="relu"), (shape(5, 2, 4),)))
     rows.append(("LSTM unbatched", lambda t: t.nn.LSTM(4, 3), (shape(5, 4),)))
     return rows
@@ -176,7 +255,9 @@ def _recurrent() -> list[Row]:
 
 def _attention() -> list[Row]:
     q, k = shape(2, 3, 8), shape(2, 5, 8)
-    layer: Callable[[Any, str], Any] = lambda t, kind: getattr(t.nn, kind)(8, 2, 16, batch_first=True)  # noqa: E731
+    layer: Callable[[Any, str], Any] = lambda t, kind: getattr(t.nn, kind)(
+        8, 2, 16, batch_first=True
+    )
     return [
         ("MultiheadAttention", lambda t: t.nn.MultiheadAttention(8, 2, batch_first=True), (q, k, k)),
         ("MultiheadAttention bias_kv", lambda t: t.nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True), (q, shape(4, 3, 8), shape(4, 3, 8))),
@@ -202,7 +283,11 @@ def _losses() -> list[Row]:
             ("TripletMarginLoss", (*pair, shape(4, 5)), {}), ("MultiLabelSoftMarginLoss", (shape(4, 5), unit(4, 5)), {}),
         ):  # fmt: skip
             rows.append(
-                (f"{kind} {reduction} {options}", lambda t, k=kind, r=reduction, o=options: getattr(t.nn, k)(reduction=r, **o), given)  # type: ignore[misc]
+                (
+                    f"{kind} {reduction} {options}",
+                    lambda t, k=kind, r=reduction, o=options: getattr(t.nn, k)(reduction=r, **o),
+                    given,
+                )  # type: ignore[misc]
             )
     return rows
 
@@ -215,6 +300,4 @@ ROWS: list[Row] = [
 def arrays(given: tuple[Any, ...]) -> list[Any]:
     """The example inputs of a row."""
     rng = np.random.default_rng(3)
-    return [
-        g(rng) if callable(g) else rng.standard_normal(g, dtype=np.float32) for g in given
-    ]
+    return [g(rng) if callable(g) else rng.standard_normal(g, dtype=np.float32) for g in given]

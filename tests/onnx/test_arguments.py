@@ -60,7 +60,9 @@ def test_initializers(tmp_path: Path) -> None:
     assert [v.name for v in graph.input] == ["input", "weight", "bias"]
 
 
-def test_a_killed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_write_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"before")
     program = exported(linear(), example())
@@ -76,7 +78,13 @@ def test_a_killed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytes
 
 
 def test_names() -> None:
-    program = exported(linear(), example(), input_names=["image"], output_names=["scores"], dynamic_axes={"image": {0: "n"}, "scores": [0]})
+    program = exported(
+        linear(),
+        example(),
+        input_names=["image"],
+        output_names=["scores"],
+        dynamic_axes={"image": {0: "n"}, "scores": [0]},
+    )
     graph = program.model_proto.graph
     assert repr(program).splitlines()[1:] == ["  inputs: image[n, 3]", "  outputs: scores[n, 2]"]
     assert [v.name for v in (*graph.input, *graph.output)] == ["image", "scores"]
@@ -91,7 +99,13 @@ class Dim:
 
 @pytest.mark.parametrize(
     "shapes",
-    [({0: "n"},), {"input": {0: "n"}}, (("n", None),), ({0: Dim("n", 1, 9)},), [{0: Dim("n", max=5)}]],
+    [
+        ({0: "n"},),
+        {"input": {0: "n"}},
+        (("n", None),),
+        ({0: Dim("n", 1, 9)},),
+        [{0: Dim("n", max=5)}],
+    ],
 )
 def test_dynamic_shapes(shapes: Any) -> None:
     program = exported(linear(), example(), dynamic_shapes=shapes)
@@ -104,7 +118,9 @@ def test_opsets(opset: int) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.GELU()).eval()
     program = exported(model, example(), opset_version=opset)
     assert program.model_proto.opset_import[0].version == opset
-    assert np.allclose(run(program, "reference", *example())[0], model(*example()).detach().numpy(), atol=1e-6)
+    assert np.allclose(
+        run(program, "reference", *example())[0], model(*example()).detach().numpy(), atol=1e-6
+    )
 
 
 def test_verify_verbose_and_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +147,10 @@ def test_a_rule_of_ones_own() -> None:
         def forward(self, x: Any) -> Any:
             return torch.erfinv(x) + 1
 
-    rule = lambda g, s, x: g.op("Mul", x, np.float32(3))  # noqa: E731
-    program = exported(Model().eval(), (torch.full((2,), 0.5),), custom_translation_table={torch.erfinv: rule})
+    rule = lambda g, s, x: g.op("Mul", x, np.float32(3))
+    program = exported(
+        Model().eval(), (torch.full((2,), 0.5),), custom_translation_table={torch.erfinv: rule}
+    )
     assert run(program, "reference", torch.full((2,), 0.5))[0].tolist() == [2.5, 2.5]
 
 
@@ -154,7 +172,10 @@ def test_the_mode_of_a_model() -> None:
     with select_model_mode_for_export(model, TrainingMode.EVAL):
         assert not any(m.training for m in model.modules())
     assert [m.training for m in model.modules()] == [True, True, False]
-    with pytest.raises(TypeError, match="'mode' should be a torch.onnx 'TrainingMode' enum"), select_model_mode_for_export(model, 1):
+    with (
+        pytest.raises(TypeError, match=r"'mode' should be a torch\.onnx 'TrainingMode' enum"),
+        select_model_mode_for_export(model, 1),
+    ):
         pass
 
 
@@ -205,5 +226,11 @@ def test_without_the_package_onnx(tmp_path: Path) -> None:
     (tmp_path / "onnx.py").write_text("raise ImportError('not here')")
     script = "import tautograd as t; t.onnx.export(t.nn.Linear(1, 1).eval(), (t.ones(1),))"
     path = os.pathsep.join([str(tmp_path), str(Path(torch.__file__).parents[1])])
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
     assert 'pip install "tautograd[onnx]"' in found.stderr

@@ -33,10 +33,20 @@ BT = {0: "batch", 1: "length"}
 IMAGE = {0: "batch", 2: "height", 3: "width"}
 ROWS: list[tuple[Callable[[Any], Any], Any, list[Any], Any]] = [
     (models.mlp, (normal(2, 6),), [(normal(5, 6),), (normal(1, 6),)], ({0: "batch"},)),
-    (models.resnet, (normal(2, 3, 32, 32),), [(normal(1, 3, 40, 28),), (normal(3, 3, 32, 32),)], (IMAGE,)),
+    (
+        models.resnet,
+        (normal(2, 3, 32, 32),),
+        [(normal(1, 3, 40, 28),), (normal(3, 3, 32, 32),)],
+        (IMAGE,),
+    ),
     (models.tagger, (ids(2, 7),), [(ids(3, 4),), (ids(1, 1),)], (BT,)),
     (models.gpt, (ids(2, 8),), [(ids(1, 5),), (ids(3, 32),), (ids(4, 1),)], (BT,)),
-    (models.vit, (normal(2, 3, 16, 16),), [(normal(1, 3, 16, 16),), (normal(4, 3, 16, 16),)], ({0: "batch"},)),
+    (
+        models.vit,
+        (normal(2, 3, 16, 16),),
+        [(normal(1, 3, 16, 16),), (normal(4, 3, 16, 16),)],
+        ({0: "batch"},),
+    ),
     (models.unet, (normal(2, 1, 16, 16),), [(normal(1, 1, 24, 8),)], (IMAGE,)),
     (models.bert, (ids(2, 6),), [(ids(3, 9),)], (BT,)),
     (

@@ -10,20 +10,22 @@ import pytest
 import torch
 
 import tautograd
-
 from tests.onnx.exported import arrays_of, holds
 from tests.onnx.modules import ROWS, arrays
 
 # What onnx's own evaluator does not do, or does otherwise than ONNX's text and onnxruntime.
 ONLY_RUNTIME = {
     "RNN relu": "does not know the activation Relu",
-    **{f"ConvTranspose{r}d {{'groups': 2, 'dilation': 2}}": "does not know groups" for r in (1, 2, 3)},
+    **{
+        f"ConvTranspose{r}d {{'groups': 2, 'dilation': 2}}": "does not know groups"
+        for r in (1, 2, 3)
+    },
 }
 
 
 def _is_slow(name: str) -> bool:
     """Of every kind of module, the first configuration is a fast test."""
-    kind = name.split(" ")[0]
+    kind = name.split(" ", maxsplit=1)[0]
     first = next(row[0] for row in ROWS if row[0].split(" ")[0] == kind)
     return name != first or kind[-2:] in ("1d", "3d")
 

@@ -72,7 +72,9 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "the input": lambda x: x.add_(1) * 2,
     "a result that was kept": lambda x: (lambda y: (y + 1, y.mul_(3), y))(x * 2),
     "a view that was kept": lambda x: (lambda y: (lambda v: (y.mul_(3), v + 1))(y[0]))(x * 2),
-    "turned in place": lambda x: (lambda y: (y.unsqueeze_(0), y.squeeze_(0).t_(), y * 1)[2])(x[0].clone()),
+    "turned in place": lambda x: (lambda y: (y.unsqueeze_(0), y.squeeze_(0).t_(), y * 1)[2])(
+        x[0].clone()
+    ),
     "out=": lambda x: torch.add(x, x, out=torch.empty(x.shape)),
     "chunks": lambda x: (lambda y: (y.chunk(2)[1].mul_(0), y)[1])(x.clone()),
     "compared in place": lambda x: x.clone().gt_(0.0),
@@ -92,9 +94,15 @@ def test_writes_at_other_sizes() -> None:
 # ---- sizes -----------------------------------------------------------------------------------------
 
 SIZES: dict[str, Callable[[Any], Any]] = {
-    "arange": lambda x: (torch.arange(x.shape[1]), torch.linspace(0, 1, x.shape[1]), torch.eye(x.shape[0])),
+    "arange": lambda x: (
+        torch.arange(x.shape[1]),
+        torch.linspace(0, 1, x.shape[1]),
+        torch.eye(x.shape[0]),
+    ),
     "full": lambda x: (torch.ones(x.shape[0], 2), torch.full_like(x, 3.0), x.new_zeros(x.shape[1])),
-    "a mask of NumPy's": lambda x: torch.tensor(np.triu(np.full((x.shape[1],) * 2, -np.inf, np.float32), 1)),
+    "a mask of NumPy's": lambda x: torch.tensor(
+        np.triu(np.full((x.shape[1],) * 2, -np.inf, np.float32), 1)
+    ),
     "mean by hand": lambda x: x.sum(1) / x.size(1) + x.shape[1] ** 0.5,
     "half": lambda x: x[:, x.shape[1] // 2 :].flip(1),
     "the last": lambda x: x[:, -1],
@@ -105,7 +113,9 @@ SIZES: dict[str, Callable[[Any], Any]] = {
     "sorted": lambda x: x.sort(dim=1, descending=True)[0],
     "rolled": lambda x: (x.roll(1, 1), x.repeat(2, 1, 1), x.tril()),
     "running": lambda x: (x.cumsum(1), x.cumprod(1), x.cummax(1)[0], x.std(1), x.var((0, 1))),
-    "all in one": lambda x: x.reshape(-1, x.shape[-1]).view(x.shape[0], x.shape[1], 2, -1).permute(2, 1, 0, 3),
+    "all in one": lambda x: (
+        x.reshape(-1, x.shape[-1]).view(x.shape[0], x.shape[1], 2, -1).permute(2, 1, 0, 3)
+    ),
     "attention": lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
 }
 
@@ -135,7 +145,11 @@ def test_dimensions_that_must_be_alike_without_one_name() -> None:
 def test_nests_of_inputs_and_results() -> None:
     model = of(lambda x, y: (x + y[0], {"k": y[1]["z"] * 2}, None))
     program = holds(model, (numbers(2), (numbers(2), {"z": numbers(3)})))
-    assert [v.name for v in program.model_proto.graph.input] == ["inputs_0", "inputs_1_0", "inputs_1_1_z"]
+    assert [v.name for v in program.model_proto.graph.input] == [
+        "inputs_0",
+        "inputs_1_0",
+        "inputs_1_1_z",
+    ]
     assert len(program.model_proto.graph.output) == 2
 
 
@@ -170,12 +184,30 @@ def test_keywords_and_absent_inputs() -> None:
         ),
         (
             "bool",
-            lambda x, y: (x & y, x | y, ~x, x ^ y, x.sum(), x + y, torch.where(x, 1, 0), x.any(), x.all()),
+            lambda x, y: (
+                x & y,
+                x | y,
+                ~x,
+                x ^ y,
+                x.sum(),
+                x + y,
+                torch.where(x, 1, 0),
+                x.any(),
+                x.all(),
+            ),
             (torch.tensor([True, False]), torch.tensor([True, True])),
         ),
-        ("indices", lambda x, i: (x[i], x[:, i], x[i, i], x[i][:, None]), (numbers(5, 5), torch.tensor([0, -1]))),
+        (
+            "indices",
+            lambda x, i: (x[i], x[:, i], x[i, i], x[i][:, None]),
+            (numbers(5, 5), torch.tensor([0, -1])),
+        ),
         ("a mask", lambda x: x[x > 0], (numbers(20),)),
-        ("einsum", lambda x, y: torch.einsum("bij,bkj->bik", x, y), (numbers(2, 3, 4), numbers(2, 5, 4))),
+        (
+            "einsum",
+            lambda x, y: torch.einsum("bij,bkj->bik", x, y),
+            (numbers(2, 3, 4), numbers(2, 5, 4)),
+        ),
     ],
 )
 def test_values(name: str, function: Any, inputs: Any) -> None:
@@ -218,18 +250,24 @@ def test_the_model_is_as_it_was(replaces: bool) -> None:
 
 
 def test_a_buffer_that_changes_is_told() -> None:
-    with pytest.warns(OnnxExporterWarning, match=r"changes its buffer or parameter 'count'.*keeps no state"):
+    with pytest.warns(
+        OnnxExporterWarning, match=r"changes its buffer or parameter 'count'.*keeps no state"
+    ):
         export(Counter(False).eval(), (torch.zeros(2),))
 
 
 def test_training_mode() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(3))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 3), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(3)
+    )
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         program = export(model, (numbers(64, 3),))
     said = " ".join(str(w.message) for w in seen)
     assert "while it is in training mode" in said
-    assert all(f"'2.{name}'" in said for name in ("num_batches_tracked", "running_mean", "running_var"))
+    assert all(
+        f"'2.{name}'" in said for name in ("num_batches_tracked", "running_mean", "running_var")
+    )
     assert "RandomUniformLike" in [n.op_type for n in program.model_proto.graph.node]
     found = run(program, "reference", numbers(64, 3))[0]
     assert np.all(np.abs(found.mean(0)) < 1e-5)  # by the batch's own statistics
@@ -259,11 +297,31 @@ REFUSED: list[tuple[str, Callable[[Any], Any], Any, str]] = [
     ("item", lambda x: x * x.max().item(), None, "Python number"),
     ("list", lambda x: torch.tensor(x.tolist()), None, "a list"),
     ("numpy", lambda x: torch.from_numpy(np.sin(x.numpy())), None, "NumPy array"),
-    ("raw memory", lambda x: torch.tensor(np.sin(x._data)) + 1, None, "other than the library's operations"),
+    (
+        "raw memory",
+        lambda x: torch.tensor(np.sin(x._data)) + 1,
+        None,
+        "other than the library's operations",
+    ),
     ("a loop", lambda x: sum(x[i] for i in range(x.shape[0])), 0, "how many operations"),
-    ("a branch by size", lambda x: x * 2 if x.shape[0] > 4 else x + 1, 0, "other things for other inputs"),
-    ("a table", lambda x: x + torch.tensor(np.sin(np.arange(x.shape[0]) ** 2).astype("f4"))[:, None], 0, "no rule"),
-    ("a size", lambda x: x.new_ones(len(bin(x.shape[0])) * 7 % 5 + 2) + 1, 0, "in a way that was not found"),
+    (
+        "a branch by size",
+        lambda x: x * 2 if x.shape[0] > 4 else x + 1,
+        0,
+        "other things for other inputs",
+    ),
+    (
+        "a table",
+        lambda x: x + torch.tensor(np.sin(np.arange(x.shape[0]) ** 2).astype("f4"))[:, None],
+        0,
+        "no rule",
+    ),
+    (
+        "a size",
+        lambda x: x.new_ones(len(bin(x.shape[0])) * 7 % 5 + 2) + 1,
+        0,
+        "in a way that was not found",
+    ),
     ("complex numbers", lambda x: torch.fft.fft(x).abs(), None, "fft_r2c"),
     ("text", lambda x: "text", None, "returns a str"),
     ("nothing", lambda x: None, None, "no tensor"),
@@ -286,5 +344,7 @@ def test_with_dynamo_false_a_branch_is_warned_of_and_kept() -> None:
 
 
 def test_a_dimension_that_cannot_change() -> None:
-    with pytest.raises(OnnxExporterError, match=r"does not run when the dimension 'width' .*RuntimeError"):
+    with pytest.raises(
+        OnnxExporterError, match=r"does not run when the dimension 'width' .*RuntimeError"
+    ):
         export(torch.nn.Linear(3, 2).eval(), (numbers(2, 3),), dynamic_shapes=({1: "width"},))

@@ -7,7 +7,9 @@ those rules are made for graphs of TorchScript.
 
 from __future__ import annotations
 
+import functools
 import sys
+import types
 from typing import Any
 
 from . import errors, operators, symbolic_helper
@@ -34,6 +36,24 @@ def is_in_onnx_export() -> bool:
     """Whether this thread is exporting a model."""
     running = sys.modules.get(f"{__name__}._export.running")
     return running is not None and running.exporting.depth > 0
+
+
+def _operator_set(version: int) -> types.ModuleType:
+    """`torch.onnx.symbolic_opset11` and its like, which torchvision imports: without the older exporter's rules."""
+    path = f"onnx.symbolic_opset{version}"
+    about = f"`torch.{path}`: rules of PyTorch's exporter of TorchScript, which is not here."
+    module = types.ModuleType(f"{__name__.partition('.')[0]}.{path}", about)
+    module.__getattr__ = functools.partial(_missing, f"torch.{path}")  # type: ignore[method-assign]
+    return sys.modules.setdefault(module.__name__, module)
+
+
+def _missing(path: str, name: str) -> object:
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(path, name, ()), name=name)
+
+
+globals().update({f"symbolic_opset{version}": _operator_set(version) for version in range(7, 21)})
 
 
 def __getattr__(name: str) -> Any:

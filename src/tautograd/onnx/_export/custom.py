@@ -23,7 +23,7 @@ def checked_table(table: Any) -> dict[str, Callable[..., Any]]:
             raise TypeError(
                 "The value in custom_translation_table should be a single callable, not a sequence"
             )
-        name = getattr(target, "__name__", target if isinstance(target, str) else None)
+        name: Any = getattr(target, "__name__", target if isinstance(target, str) else None)
         records = [op.name for op in REGISTRY.values() if op.public_name.rpartition(".")[2] == name]
         if name in REGISTRY:
             records.append(name)
@@ -32,5 +32,5 @@ def checked_table(table: Any) -> dict[str, Callable[..., Any]]:
                 f"custom_translation_table: {target!r} is no operation of this library (a function such as "
                 "torch.erfinv, which the rule stands for)"
             )
-        found.update(dict.fromkeys(records, rule))
+        found.update((record, rule) for record in records)
     return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .inputs import Arguments
 from .errors import refused
+from .inputs import Arguments
 
 Place = tuple[int, int]  # which input, which axis
 _ADDED = ((1, 3, 6), (2, 5, 3), (3, 1, 7), (5, 2, 4), (4, 7, 1), (6, 4, 5))
@@ -35,7 +35,7 @@ class Symbol:
         else:
             found = [base - n for n in _ADDED[number % len(_ADDED)]]
             if min(found) < 2:
-                found = [n for n in range(2, base)][-3:]
+                found = list(range(2, base))[-3:]
         fitting = [n for n in found if max(self.least, 2) <= n <= self.most]
         if len(fitting) < 3 and family == "less":
             top = int(min(self.most, base + 8))
@@ -46,10 +46,14 @@ class Symbol:
 # ---- what the program says -------------------------------------------------------------------------
 
 
-def from_axes(dynamic_axes: Any, given: Arguments, names: list[str], outputs: Sequence[str]) -> list[Symbol]:
+def from_axes(
+    dynamic_axes: Any, given: Arguments, names: list[str], outputs: Sequence[str]
+) -> list[Symbol]:
     """`dynamic_axes={"x": {0: "batch"}, "mask": [0, 1]}`."""
     if not isinstance(dynamic_axes, Mapping):
-        raise TypeError(f"dynamic_axes must be a dict of names, but got {type(dynamic_axes).__name__}")
+        raise TypeError(
+            f"dynamic_axes must be a dict of names, but got {type(dynamic_axes).__name__}"
+        )
     symbols: dict[str, Symbol] = {}
     for name, axes in dynamic_axes.items():
         if name not in names:
@@ -111,7 +115,9 @@ def from_shapes(dynamic_shapes: Any, given: Arguments, model: Any) -> list[Symbo
 def _by_parameter(dynamic_shapes: Any, given: Arguments) -> dict[str, Any]:
     parameters = list(dict.fromkeys(path[0] for path in given.paths))
     if isinstance(dynamic_shapes, Mapping):
-        unknown = [k for k in dynamic_shapes if k not in parameters and dynamic_shapes[k] is not None]
+        unknown = [
+            k for k in dynamic_shapes if k not in parameters and dynamic_shapes[k] is not None
+        ]
         if unknown:
             raise ValueError(
                 f"dynamic_shapes names {unknown[0]!r}, but the tensors among the arguments are "
@@ -119,7 +125,7 @@ def _by_parameter(dynamic_shapes: Any, given: Arguments) -> dict[str, Any]:
             )
         return dict(dynamic_shapes)
     if isinstance(dynamic_shapes, (tuple, list)):
-        everything = [name for name in dict.fromkeys(p for p in _parameters_in_order(given))]
+        everything = list(dict.fromkeys(given.parameters))
         if len(dynamic_shapes) != len(everything):
             raise ValueError(
                 f"dynamic_shapes has {len(dynamic_shapes)} entries for {len(everything)} arguments "
@@ -129,10 +135,6 @@ def _by_parameter(dynamic_shapes: Any, given: Arguments) -> dict[str, Any]:
     raise TypeError(
         f"dynamic_shapes must be a dict, a tuple or a list, but got {type(dynamic_shapes).__name__}"
     )
-
-
-def _parameters_in_order(given: Arguments) -> Iterator[str]:
-    yield from given.parameters
 
 
 def _axis(axis: Any, given: Arguments, i: int, name: str) -> int:
@@ -161,7 +163,9 @@ def _dimension(dim: Any, name: str, axis: int) -> tuple[str | None, int, float, 
     )
 
 
-def _add(symbols: dict[str, Symbol], name: str, given: Arguments, place: Place, said: bool) -> Symbol:
+def _add(
+    symbols: dict[str, Symbol], name: str, given: Arguments, place: Place, said: bool
+) -> Symbol:
     size = given.tensors[place[0]].shape[place[1]]
     symbol = symbols.setdefault(name, Symbol(name, int(size), said=said))
     if symbol.base != size:
@@ -215,7 +219,12 @@ def _groups(symbols: list[Symbol], tied: bool) -> list[list[Symbol]]:
 
 
 def _assigned(groups: list[list[Symbol]], sizes: list[int]) -> dict[Place, int]:
-    return {place: n for group, n in zip(groups, sizes, strict=True) for s in group for place in s.places}
+    return {
+        place: n
+        for group, n in zip(groups, sizes, strict=True)
+        for s in group
+        for place in s.places
+    }
 
 
 def _one_by_one(groups: list[list[Symbol]], attempt: Try) -> Any:
@@ -227,7 +236,9 @@ def _one_by_one(groups: list[list[Symbol]], attempt: Try) -> Any:
             sizes = group[0].sizes(k, family)
             if sizes is None:
                 continue
-            last = next((e for n in sizes if (e := attempt(_assigned([group], [n]))) is not None), None)
+            last = next(
+                (e for n in sizes if (e := attempt(_assigned([group], [n]))) is not None), None
+            )
             if last is None:
                 chosen.append(sizes)
                 break

@@ -12,14 +12,16 @@ from .graph import Graph, V, clean
 from .lowering import LOWERINGS, number, step_of
 from .lowerings.random import drawn
 from .merging import Node, Program
+from .recording import Index, Use
 from .sizes import Size, Unclear, is_fixed, of
-from .watching import Index, Use
 
 
 class Emitter:
     """Goes through a program once."""
 
-    def __init__(self, graph: Graph, program: Program, weights: dict[str, Any], custom: Any) -> None:
+    def __init__(
+        self, graph: Graph, program: Program, weights: dict[str, Any], custom: Any
+    ) -> None:
         self.graph = graph
         self.program = program
         self.weights = weights
@@ -37,14 +39,30 @@ class Emitter:
         used = self._used([u.number for _, u in outputs if isinstance(u, Use)])
         for step in self.program.steps:
             wanted = {i for i, n in enumerate(step.outputs) if n in used}
-            if not wanted or all(self.program.nodes[step.outputs[i]].data is not None for i in wanted):
+            if not wanted or all(
+                self.program.nodes[step.outputs[i]].data is not None for i in wanted
+            ):
                 continue
             g.path, g.site = clean(step.path), step.site
             self._step(step, wanted)
         g.path, g.site = "", None
+        named: set[str] = set()
         for name, use in outputs:
             found = self._value(use) if isinstance(use, Use) else g.constant(np.asarray(use))
-            g.nodes.append(g.onnx.helper.make_node("Identity", [found], [name], name=g.name(f"/{name}")))
+            if found in named or not g.rename(
+                found, name
+            ):  # an input, a constant, or returned twice
+                g.nodes.append(
+                    g.onnx.helper.make_node("Identity", [found], [name], name=g.name(f"/{name}"))
+                )
+            else:
+                self._renamed(found, name)
+            named.add(name)
+
+    def _renamed(self, old: str, new: str) -> None:
+        for n, value in self.values.items():
+            if value == old:
+                self.values[n] = V.of(new, value.shape, value.dtype)
 
     def _used(self, wanted: list[int]) -> set[int]:
         """The values that the outputs follow from."""
@@ -73,7 +91,9 @@ class Emitter:
             outs = [self._form(n) for n in step.outputs]
             told = step_of(step.op, outs, step.site, wanted)
             if any(v.dtype.kind == "c" for v in [*outs, *(x for x in inputs if isinstance(x, V))]):
-                raise unsupported(step.op.public_name, " of complex numbers, which ONNX does not have", step.site)
+                raise unsupported(
+                    step.op.public_name, " of complex numbers, which ONNX does not have", step.site
+                )
             given = [inputs] if step.op.variadic else inputs
             found = rule(g, told, *given, **step.parameters)
         except Unclear as error:
@@ -87,7 +107,9 @@ class Emitter:
             made = names[i] if i < len(names) else None
             if made is None:
                 if i in wanted:
-                    raise unsupported(step.op.public_name, f" where its result number {i} is used", step.site)
+                    raise unsupported(
+                        step.op.public_name, f" where its result number {i} is used", step.site
+                    )
                 continue
             self._bind(n, g.value(made), self.program.nodes[n])
 
@@ -141,7 +163,12 @@ class Emitter:
     def _made_anew(self, node: Node) -> Any:
         """A constant that a run makes for its own sizes."""
         g, held = self.graph, node.varying
-        if not any(isinstance(n, Size) for one in self.program.nodes if one.kind == "input" for n in one.shape):
+        if not any(
+            isinstance(n, Size)
+            for one in self.program.nodes
+            if one.kind == "input"
+            for n in one.shape
+        ):
             raise refused(
                 "a tensor follows from the inputs' values by something other than the library's operations "
                 "(NumPy, Python numbers, a cache): the graph would have what it was for the example built in",
@@ -153,7 +180,9 @@ class Emitter:
             value = of(a.flat[0].item() for a in held)
             return g.expand(number(g, value, node.dtype), node.shape)
         if not any(isinstance(n, Size) for n in node.shape) and held[0].size <= 64:
-            numbers = [of(x.item() for x in each) for each in zip(*(a.flat for a in held), strict=True)]
+            numbers = [
+                of(x.item() for x in each) for each in zip(*(a.flat for a in held), strict=True)
+            ]
             parts = [g.op("Reshape", number(g, n, node.dtype), np.array([1])) for n in numbers]
             flat = g.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
             return g.reshape(flat, node.shape, given=())
@@ -186,7 +215,9 @@ class Emitter:
             if np.any(np.abs(a[0] + step * np.arange(len(a)) - a) > room * np.max(np.abs(a))):
                 return None
         count = node.shape[0]
-        whole = node.dtype.kind != "f" or all(float(x).is_integer() for a in exact for x in (a[0], a[1]))
+        whole = node.dtype.kind != "f" or all(
+            float(x).is_integer() for a in exact for x in (a[0], a[1])
+        )
         if whole:
             start, step = of(int(a[0]) for a in exact), of(int(s) for s in steps)
             end = start + step * count
@@ -196,7 +227,6 @@ class Emitter:
         start, step = of(a[0].item() for a in exact), of(float(s) for s in steps)
         scaled = g.op("Mul", places, number(g, step, node.dtype))
         return g.op("Add", scaled, number(g, start, node.dtype))
-
 
     def _triangle(self, node: Node, held: list[Any]) -> Any:
         """One number above (or below) a diagonal, another elsewhere: what hides the future."""
@@ -208,9 +238,15 @@ class Emitter:
                 masks = [(np.triu if upper else np.tril)(np.ones(a.shape, bool), k) for a in held]
                 inside = [np.unique(a[m]) for a, m in zip(held, masks, strict=True)]
                 outside = [np.unique(a[~m]) for a, m in zip(held, masks, strict=True)]
-                if any(len(x) != 1 or x[0] != y[0] for s in (inside, outside) for x, y in zip(s, s[:1] * len(s), strict=True)):
+                if any(
+                    len(x) != 1 or x[0] != y[0]
+                    for s in (inside, outside)
+                    for x, y in zip(s, s[:1] * len(s), strict=True)
+                ):
                     continue
-                square = g.op("Trilu", g.expand(np.ones((), np.int64), node.shape), np.array(k), upper=upper)
+                square = g.op(
+                    "Trilu", g.expand(np.ones((), np.int64), node.shape), np.array(k), upper=upper
+                )
                 values = (number(g, each[0][0], node.dtype) for each in (inside, outside))
                 return g.op("Where", g.cast(square, np.bool_), *values)
         return None

@@ -25,9 +25,10 @@ from .merging import Program, merged
 from .modes import select_model_mode_for_export
 from .needed import onnx
 from .program import ONNXProgram
+from .recording import Use
 from .running import Runner
 from .sizes import Size, of
-from .watching import Use, refuse_leaving, warn_leaving
+from .watching import refuse_leaving, warn_leaving
 
 DEFAULT_OPSET, LEAST_OPSET, LAST_OPSET = 20, 18, 23
 _IR = 10  # what runtimes of the last years read
@@ -75,7 +76,9 @@ def export(
     Returns the `ONNXProgram`, or None with `dynamo=False`, as PyTorch does.
     """
     package = onnx()
-    _check_options(training, operator_export_type, export_modules_as_functions, profile, dump_exported_program)
+    _check_options(
+        training, operator_export_type, export_modules_as_functions, profile, dump_exported_program
+    )
     args, kwargs = _arguments(model, args, kwargs)
     _check_file(f, dynamo)
     if not dynamo and dynamic_shapes:
@@ -140,7 +143,9 @@ def _check_options(training: Any, kind: Any, as_functions: Any, profile: Any, du
     if kind is not OperatorExportTypes.ONNX:
         raise ValueError(f"operator_export_type={kind}: only OperatorExportTypes.ONNX is supported")
     if as_functions:
-        raise ValueError("export_modules_as_functions is not supported (PyTorch has removed it, too)")
+        raise ValueError(
+            "export_modules_as_functions is not supported (PyTorch has removed it, too)"
+        )
     if dump:
         raise ValueError("dump_exported_program: there is no torch.export program here to dump")
     if profile:
@@ -187,7 +192,9 @@ def _opset(version: Any) -> int:
     if version is None:
         return DEFAULT_OPSET
     if not isinstance(version, int) or isinstance(version, bool) or not 7 <= version <= LAST_OPSET:
-        raise ValueError(f"Unsupported ONNX opset version: {version!r} (7 to {LAST_OPSET} can be written)")
+        raise ValueError(
+            f"Unsupported ONNX opset version: {version!r} (7 to {LAST_OPSET} can be written)"
+        )
     return version
 
 
@@ -264,7 +271,10 @@ def _written(
     emitter.emit(inputs, outputs)
     labels = _labels(symbols, program)
     make = package.helper.make_tensor_value_info
-    ins = [make(g_name, g.type(program.nodes[n].dtype), _dims(program.nodes[n].shape, labels)) for n, g_name in inputs.items()]
+    ins = [
+        make(g_name, g.type(program.nodes[n].dtype), _dims(program.nodes[n].shape, labels))
+        for n, g_name in inputs.items()
+    ]
     outs = []
     for name, use in outputs:
         if isinstance(use, Use):
@@ -278,7 +288,11 @@ def _written(
     imports = [package.helper.make_opsetid("", opset)]
     imports += [package.helper.make_opsetid(d, v) for d, v in g.domains.items()]
     return package.helper.make_model(
-        graph, opset_imports=imports, ir_version=_IR, producer_name="tautograd", producer_version=__version__
+        graph,
+        opset_imports=imports,
+        ir_version=_IR,
+        producer_name="tautograd",
+        producer_version=__version__,
     )
 
 
@@ -333,7 +347,9 @@ def _verify(program: ONNXProgram, model: Any, given: Arguments, args: Any, kwarg
         x, y = a.numpy(), b.detach().numpy()
         room = 1e-3 if y.dtype.kind != "f" or y.dtype.itemsize > 2 else 1e-2
         if x.shape != y.shape or not np.allclose(x, y, rtol=room, atol=room, equal_nan=True):
-            worst = "shapes differ" if x.shape != y.shape else f"by up to {np.max(np.abs(x - y)):.3g}"
+            worst = (
+                "shapes differ" if x.shape != y.shape else f"by up to {np.max(np.abs(x - y)):.3g}"
+            )
             raise OnnxExporterError(f"verify: the graph's result {i} is not the model's ({worst})")
 
 
@@ -346,7 +362,9 @@ def _report(program: ONNXProgram, folder: str) -> None:
     for node in graph.node:
         counts[node.op_type] = counts.get(node.op_type, 0) + 1
     rows = "\n".join(f"| {k} | {n} |" for k, n in sorted(counts.items()))
-    text = f"# ONNX export\n\n```\n{program!r}\n```\n\n| operator | nodes |\n| --- | --- |\n{rows}\n"
+    text = (
+        f"# ONNX export\n\n```\n{program!r}\n```\n\n| operator | nodes |\n| --- | --- |\n{rows}\n"
+    )
     with replacing(os.path.join(folder, "onnx_export_report.md")) as file:
         file.write(text.encode())
 

@@ -41,7 +41,9 @@ class Graph:
         self.nodes: list[Any] = []
         self.initializers: dict[str, Any] = {}
         self.metadata: list[Any] = []
-        self.dims: dict[tuple[int, ...], tuple[str, int]] = {}  # what a dimension was -> where it is
+        self.dims: dict[
+            tuple[int, ...], tuple[str, int]
+        ] = {}  # what a dimension was -> where it is
         self.path = ""
         self.site: Any = None
         self._names: dict[str, int] = {}
@@ -59,7 +61,9 @@ class Graph:
             return wanted
         return self.name(f"{wanted}_{count}")
 
-    def op(self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+    def op(
+        self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any
+    ) -> Any:
         """A node; gives the name of its result, or of each."""
         given = [self.value(x) for x in inputs]
         while given and not given[-1]:
@@ -68,11 +72,24 @@ class Graph:
         label = self.name(stem)
         results = [self.name(f"{label}_output_{i}") for i in range(outputs)]
         attributes = {k.rstrip("_"): v for k, v in attributes.items() if v is not None}
-        node = self.onnx.helper.make_node(kind, given, results, name=label, domain=domain, **attributes)
+        node = self.onnx.helper.make_node(
+            kind, given, results, name=label, domain=domain, **attributes
+        )
         if self.site is not None:
             node.doc_string = f"{self.site.text}"[:200]
         self.nodes.append(node)
         return results[0] if outputs == 1 else results
+
+    def rename(self, old: str, new: str) -> bool:
+        """Call a node's result otherwise; False for what no node makes."""
+        if not any(old in node.output for node in self.nodes):
+            return False
+        for node in self.nodes:
+            for names in (node.input, node.output):
+                for i, name in enumerate(names):
+                    if name == old:
+                        names[i] = new
+        return True
 
     def value(self, x: Any) -> str:
         """What may stand as an input: a name, None, an array or a NumPy number."""
@@ -81,7 +98,7 @@ class Graph:
         if isinstance(x, str):
             return x
         if isinstance(x, TypedSize):
-            return self.op("Cast", self.scalar(x.size), to=self.type(x.dtype))
+            return self.cast(self.scalar(x.size), x.dtype)
         return self.constant(x)
 
     def constant(self, array: Any) -> str:
@@ -90,7 +107,9 @@ class Graph:
         key = array.shape, array.dtype.str, array.dtype.name, array.tobytes()
         found = self._constants.get(key)
         if found is None:
-            found = self._constants[key] = self.name(f"{self.path.replace('/', '.').strip('.') or 'graph'}.constant")
+            found = self._constants[key] = self.name(
+                f"{self.path.replace('/', '.').strip('.') or 'graph'}.constant"
+            )
             self.initializers[found] = self.tensor(array, found)
         return found
 
@@ -153,7 +172,13 @@ class Graph:
             raised = self.op("Pow", base, np.array(power)) if power != 1 else base
             return str(self.op("Mul", raised, np.array(factor)))
         left, right = self._computed(expression[1]), self._computed(expression[2])
-        return str(self.op({"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "mod": "Mod"}[kind], left, right))
+        return str(
+            self.op(
+                {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "mod": "Mod"}[kind],
+                left,
+                right,
+            )
+        )
 
     def scalar(self, number: Number) -> str:
         """A size as a tensor without dimensions."""
@@ -185,7 +210,9 @@ class Graph:
     def cast(self, x: str, dtype: Any) -> str:
         return str(self.op("Cast", x, to=self.type(dtype)))
 
-    def reshape(self, x: V | str, shape: Sequence[Number], given: Sequence[Number] | None = None) -> str:
+    def reshape(
+        self, x: V | str, shape: Sequence[Number], given: Sequence[Number] | None = None
+    ) -> str:
         """`x` in another shape; `given`: what it has now, if `x` does not say so."""
         if given is None and isinstance(x, V):
             given = x.shape
@@ -203,7 +230,7 @@ class Graph:
             target[left[0]] = -1
         return str(self.op("Reshape", x, self.ints(target)))
 
-    def expand(self, x: str, shape: Sequence[Number]) -> str:
+    def expand(self, x: Any, shape: Sequence[Number]) -> str:
         return str(self.op("Expand", x, self.ints(shape)))
 
     def axes(self, dims: Iterable[int]) -> str:

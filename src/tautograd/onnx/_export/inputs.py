@@ -22,7 +22,9 @@ class Arguments:
         self.args = args
         self.kwargs = kwargs
         self.names: list[str] = []
-        self.paths: list[tuple[Any, ...]] = []  # of each tensor: the parameter, then what leads to it
+        self.paths: list[
+            tuple[Any, ...]
+        ] = []  # of each tensor: the parameter, then what leads to it
         self.tensors: list[Tensor] = []
         self.parameters: list[str] = []  # all of them, whatever they hold
         for parameter, value in _bound(model, args, kwargs):
@@ -71,7 +73,9 @@ def like(tensor: Tensor, sizes: Mapping[int, int], turned: bool) -> Tensor:
     """A tensor of other sizes, with values that the example has, too; `turned`: in another order."""
     data = tensor.detach()._data
     if type(data) is not np.ndarray:
-        raise refused(f"an input on the device '{tensor.device}' cannot be exported; move it to the CPU")
+        raise refused(
+            f"an input on the device '{tensor.device}' cannot be exported; move it to the CPU"
+        )
     if turned and data.size:
         other = data.reshape(-1)[::-1].reshape(data.shape)
         if data.dtype.kind == "f" and np.array_equal(other, data):
@@ -87,5 +91,7 @@ def like(tensor: Tensor, sizes: Mapping[int, int], turned: bool) -> Tensor:
                 data = np.zeros(shape, data.dtype)
             data = np.take(data, np.arange(size) % have, axis=axis)
     fresh = make(np.array(data, order="C"))
-    fresh.requires_grad_(tensor.requires_grad and tensor.is_leaf) if data.dtype.kind == "f" else None
+    fresh.requires_grad_(
+        tensor.requires_grad and tensor.is_leaf
+    ) if data.dtype.kind == "f" else None
     return fresh

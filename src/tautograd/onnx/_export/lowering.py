@@ -78,4 +78,6 @@ def unsupported(step: Any, detail: str) -> Exception:
 
 def step_of(op: Any, outputs: list[Any], site: Any, used: set[int]) -> SimpleNamespace:
     """What a lowering is told of its step."""
-    return SimpleNamespace(op=op, name=op.name, outputs=outputs, out=outputs[0], site=site, used=used)
+    return SimpleNamespace(
+        op=op, name=op.name, outputs=outputs, out=outputs[0], site=site, used=used
+    )

@@ -34,7 +34,9 @@ class Entry:
 
     __slots__ = ("generation", "number", "storage", "tensor", "way")
 
-    def __init__(self, tensor: Tensor, storage: Storage, way: tuple[Step, ...], number: int) -> None:
+    def __init__(
+        self, tensor: Tensor, storage: Storage, way: tuple[Step, ...], number: int
+    ) -> None:
         self.tensor = tensor  # kept, so that its address is never another's
         self.storage = storage
         self.way = way

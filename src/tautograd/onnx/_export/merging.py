@@ -17,8 +17,8 @@ import numpy as np
 from ..._ops.nn.line_maps import LineMap
 from ..._ops.nn.pooling.windows import Window
 from .errors import at_line, refused
+from .recording import Index, Run, Step, Use
 from .sizes import Number, Size, of
-from .watching import Index, Run, Step, Use
 
 
 class Differs(Exception):
@@ -35,7 +35,9 @@ class Node:
     depends: bool
     key: Any = None
     data: Any = None
-    varying: list[Any] = field(default_factory=list)  # what a constant was in each run, if it differed
+    varying: list[Any] = field(
+        default_factory=list
+    )  # what a constant was in each run, if it differed
     site: Any = None
 
 
@@ -120,25 +122,31 @@ def _used(x: Any) -> Any:
         return x
     if isinstance(x, (list, tuple)):
         return [_used(y) for y in x]
-    return type(x) is type(None)
+    return x is None
 
 
 def _node(values: list[Any]) -> Node:
     first = values[0]
-    if any(v.kind != first.kind or v.dtype != first.dtype or len(v.shape) != len(first.shape) for v in values):
+    if any(
+        v.kind != first.kind or v.dtype != first.dtype or len(v.shape) != len(first.shape)
+        for v in values
+    ):
         raise refused("a value has another dtype or rank in another run", first.site)
     shape = tuple(of(sizes) for sizes in zip(*(v.shape for v in values), strict=True))
-    node = Node(first.kind, shape, first.dtype, first.depends, first.key, first.data, site=first.site)
+    node = Node(
+        first.kind, shape, first.dtype, first.depends, first.key, first.data, site=first.site
+    )
     held = [v.data for v in values]
-    if first.data is not None:
-        if any(x is None or not _equal(x, held[0]) for x in held):
-            node.data = None
-            node.varying = held if first.kind == "constant" else []
+    if first.data is not None and any(x is None or not _equal(x, held[0]) for x in held):
+        node.data = None
+        node.varying = held if first.kind == "constant" else []
     if first.kind == "random":
         try:
             node.key = _leaf([v.key for v in values])
         except (Differs, ValueError):
-            raise refused("random numbers are drawn in a way that sizes or values decide", first.site) from None
+            raise refused(
+                "random numbers are drawn in a way that sizes or values decide", first.site
+            ) from None
     return node
 
 
@@ -161,7 +169,7 @@ def _leaf(given: list[Any]) -> Any:
             }
         )
     if isinstance(first, LineMap):
-        return _map([m for m in given])
+        return _map(given)
     if isinstance(first, (list, tuple)):
         lengths = {len(x) for x in given}
         if len(lengths) > 1:

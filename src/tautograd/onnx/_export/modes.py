@@ -13,7 +13,9 @@ from ..enums import TrainingMode
 def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
     """Put a model into the mode it is exported in, and back afterwards, each part of it as it was."""
     if not isinstance(mode, TrainingMode):
-        raise TypeError(f"'mode' should be a torch.onnx 'TrainingMode' enum, but got '{type(mode)}'.")
+        raise TypeError(
+            f"'mode' should be a torch.onnx 'TrainingMode' enum, but got '{type(mode)}'."
+        )
     if mode is TrainingMode.PRESERVE or not hasattr(model, "modules"):
         yield
         return

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-NEEDED = "ONNX files need the package onnx: pip install \"tautograd[onnx]\""
+NEEDED = 'ONNX files need the package onnx: pip install "tautograd[onnx]"'
 
 
 def onnx() -> Any:

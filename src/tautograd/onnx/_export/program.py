@@ -76,7 +76,9 @@ class ONNXProgram:
         weights = {w.name for w in self.model.graph.initializer}
         names = [v.name for v in self.model.graph.input if v.name not in weights]
         given: dict[str, Any] = {}
-        flat = [leaf for _, leaf in leaves(list(args)) if leaf is not None and not isinstance(leaf, str)]
+        flat = [
+            leaf for _, leaf in leaves(list(args)) if leaf is not None and not isinstance(leaf, str)
+        ]
         for name, value in kwargs.items():
             if name in names:
                 given[name] = value
@@ -96,17 +98,26 @@ class ONNXProgram:
         graph = self.model.graph
         return any(v.type.tensor_type.elem_type == 16 for v in (*graph.input, *graph.output))
 
-    def compute_values(self, value_names: Sequence[str], args: Any = (), kwargs: Any = None) -> Sequence[Tensor]:
+    def compute_values(
+        self, value_names: Sequence[str], args: Any = (), kwargs: Any = None
+    ) -> Sequence[Tensor]:
         """What these values inside the graph are for arguments."""
         package = onnx()
         model = package.ModelProto()
         model.CopyFrom(self.model)
-        known = {n for node in model.graph.node for n in node.output} | {v.name for v in model.graph.input}
+        known = {n for node in model.graph.node for n in node.output} | {
+            v.name for v in model.graph.input
+        }
         missing = next((n for n in value_names if n not in known), None)
         if missing is not None:
-            raise ValueError(f"Value '{missing}' not found in the model. Please provide a valid value name.")
+            raise ValueError(
+                f"Value '{missing}' not found in the model. Please provide a valid value name."
+            )
         inferred = package.shape_inference.infer_shapes(model)
-        kinds = {v.name: v for v in [*inferred.graph.value_info, *inferred.graph.output, *inferred.graph.input]}
+        kinds = {
+            v.name: v
+            for v in [*inferred.graph.value_info, *inferred.graph.output, *inferred.graph.input]
+        }
         del model.graph.output[:]
         for name in value_names:
             model.graph.output.append(kinds.get(name, package.ValueInfoProto(name=name)))
@@ -120,12 +131,16 @@ class ONNXProgram:
         for name, tensor in state_dict.items():
             if name not in held:
                 warnings.warn(
-                    f"Weight '{name}' not found in the model. Skipped applying.", OnnxExporterWarning, stacklevel=2
+                    f"Weight '{name}' not found in the model. Skipped applying.",
+                    OnnxExporterWarning,
+                    stacklevel=2,
                 )
                 continue
             array = tensor.detach().cpu()._data
             if tuple(held[name].dims) != array.shape:
-                raise ValueError(f"the weight '{name}' has shape {tuple(held[name].dims)}, not {array.shape}")
+                raise ValueError(
+                    f"the weight '{name}' has shape {tuple(held[name].dims)}, not {array.shape}"
+                )
             held[name].raw_data = np.ascontiguousarray(array).tobytes()
         self._session = None
 
@@ -153,12 +168,16 @@ class ONNXProgram:
         graph = model.graph
         if keep_initializers_as_inputs:
             for w in graph.initializer:
-                graph.input.append(package.helper.make_tensor_value_info(w.name, w.data_type, list(w.dims)))
+                graph.input.append(
+                    package.helper.make_tensor_value_info(w.name, w.data_type, list(w.dims))
+                )
         if not include_initializers:
             del graph.initializer[:]
         if hasattr(destination, "write"):
             if external_data:
-                raise TypeError("external_data=True needs a path: weights are written beside the model's file")
+                raise TypeError(
+                    "external_data=True needs a path: weights are written beside the model's file"
+                )
             destination.write(model.SerializeToString())
             return
         if not isinstance(destination, (str, os.PathLike)):

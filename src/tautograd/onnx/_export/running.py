@@ -17,7 +17,8 @@ from ...nn.modules.module import register_module_forward_hook, register_module_f
 from .dynamic import Place
 from .errors import refused
 from .inputs import Arguments, leaves, like
-from .watching import Run, Use, Watch
+from .recording import Run, Use
+from .watching import Watch
 
 
 class _Exporting(threading.local):
@@ -37,7 +38,11 @@ def weights_of(model: Any) -> dict[str, Tensor]:
 @contextmanager
 def as_it_was(model: Any, weights: dict[str, Tensor]) -> Iterator[None]:
     """What a run does to buffers, random numbers and the mode is undone."""
-    held = {name: (t, t._version_box[0], np.array(t._data)) for name, t in weights.items() if type(t._data) is np.ndarray}
+    held = {
+        name: (t, t._version_box[0], np.array(t._data))
+        for name, t in weights.items()
+        if type(t._data) is np.ndarray
+    }
     state = get_rng_state()
     exporting.depth += 1
     try:
@@ -66,7 +71,12 @@ class Runner:
     """Runs a model with arguments like the example's."""
 
     def __init__(
-        self, model: Any, given: Arguments, leaves_: Callable[[str, str, Any], None], turns: bool, custom: Any
+        self,
+        model: Any,
+        given: Arguments,
+        leaves_: Callable[[str, str, Any], None],
+        turns: bool,
+        custom: Any,
     ) -> None:
         self.model = model
         self.given = given
@@ -133,7 +143,9 @@ class Runner:
         def enter(module: Any, args: Any) -> None:
             name = self.paths.get(id(module))
             stack.append(module)
-            watch.paths.append(watch.path() if name is None else f"/{name.replace('.', '/')}" if name else "")
+            watch.paths.append(
+                watch.path() if name is None else f"/{name.replace('.', '/')}" if name else ""
+            )
 
         def leave(module: Any, args: Any, output: Any) -> None:
             while stack and stack.pop() is not module:

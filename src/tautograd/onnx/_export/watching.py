@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from ..._arrays.dtypes import from_numpy_dtype
 from ..._autograd import function_modes
 from ..._autograd.function_modes import Recorded
 from ..._autograd.modes import change, modes
-from ..._ops.declare.record import Op
 from ..._ops.indexing.getitem import _split
 from ..._ops.indexing.index_put import index_put_op
 from ..._ops.indexing.indices import COVERED, Indices, prepare
@@ -28,6 +26,7 @@ from ..._tensor.tensor import Tensor, make
 from ..._user_code.stack import user_site
 from .errors import at_line, refused
 from .memory import Entry, Storage, gone, replaced
+from .recording import Index, Run, Step, Use, Value
 
 _LEAVES = {
     "__array__": "a NumPy array",
@@ -54,55 +53,6 @@ _DRAWS = {
     "geometric_",
 }
 _SMALL = 1 << 20  # bytes: constants up to this are computed while exporting
-
-
-@dataclass
-class Value:
-    """What a graph computes with: where it is from, and what it is in this run."""
-
-    kind: str  # "input", "weight", "constant", "random", "step"
-    shape: tuple[int, ...]
-    dtype: Any
-    depends: bool  # on an input
-    key: Any = None  # which input or weight, the sampler that drew it
-    data: Any = None  # what a constant holds
-    site: Any = None
-
-
-@dataclass(frozen=True)
-class Use:
-    """A value where it is used."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class Index:
-    """The positions of index arrays; None where a dimension is whole."""
-
-    places: tuple[Use | None, ...]
-
-
-@dataclass
-class Step:
-    """An operation: on which values, with which parameters, and what it gave."""
-
-    op: Op
-    inputs: tuple[Any, ...]
-    parameters: dict[str, Any]
-    outputs: tuple[int, ...]
-    site: Any
-    path: str
-
-
-@dataclass
-class Run:
-    """All of a run."""
-
-    values: list[Value] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    outputs: list[Any] = field(default_factory=list)
-    written: dict[str, Any] = field(default_factory=dict)  # weights and buffers that were changed
 
 
 class Watch:
@@ -239,7 +189,7 @@ class Watch:
         if op.name == "view_scatter":
             raise refused("a write through a view of a view cannot be exported", self.site())
         compute = None if compute is None else np.dtype(compute)
-        ways = {}
+        ways: dict[str, Any] = {}
         if op.is_view or op.name == "alias":
             entry = self.entry_of(inputs[0])
             ways = {"storage": entry.storage, "way": entry.way}
@@ -279,7 +229,13 @@ class Watch:
         if isinstance(x, (list, tuple)):
             return [self._argument(y, compute) for y in x]
         if isinstance(x, Indices):
-            return Index(tuple(None if a is None else Use(self._of_array(a)) for a in x.arrays if a is not COVERED))
+            return Index(
+                tuple(
+                    None if a is None else Use(self._of_array(a))
+                    for a in x.arrays
+                    if a is not COVERED
+                )
+            )
         if isinstance(x, np.generic) and compute is not None:
             return x.astype(compute)
         return x

@@ -119,7 +119,9 @@ def _attention(
     kind = q.dtype
     turned = list(range(k.rank))
     turned[-1], turned[-2] = turned[-2], turned[-1]
-    scores = g.op("MatMul", g.op("Mul", q, number(g, scale, kind)), g.op("Transpose", k, perm=turned))
+    scores = g.op(
+        "MatMul", g.op("Mul", q, number(g, scale, kind)), g.op("Transpose", k, perm=turned)
+    )
     hidden = number(g, -math.inf, kind)
     if causal:
         ones = g.expand(np.ones((), np.int64), (q.shape[-2], k.shape[-2]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..graph import V
 from ..lowering import lower, number, operands, simple
+from .comparing import truth
 
 for _record, _kind in {
     "erf": "Erf",
@@ -41,7 +42,10 @@ for _record, _kind in {
 @lower("where")
 def _where(g: Any, s: Any, condition: V, x: Any, y: Any) -> Any:
     kind = s.out.dtype
-    parts = [g.cast(a, kind) if isinstance(a, V) and a.dtype != kind else number(g, a, kind) for a in (x, y)]
+    parts = [
+        g.cast(a, kind) if isinstance(a, V) and a.dtype != kind else number(g, a, kind)
+        for a in (x, y)
+    ]
     return g.op("Where", truth(g, condition), *parts)
 
 
@@ -70,100 +74,6 @@ def _round_decimals(g: Any, s: Any, x: V, decimals: int) -> Any:
 @lower("frac")
 def _frac(g: Any, s: Any, x: V) -> Any:
     return g.op("Sub", x, _truncated(g, x))
-
-
-# ---- logic and comparisons ---------------------------------------------------------------------------
-
-
-def truth(g: Any, x: Any) -> Any:
-    """Whether each element is other than zero."""
-    return x if isinstance(x, V) and x.dtype.kind == "b" else g.cast(x, np.bool_)
-
-
-for _record, _kind in {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}.items():
-
-    @lower(_record)
-    def _logic(g: Any, s: Any, x: Any, y: Any, kind: str = _kind) -> Any:
-        return g.op(kind, *(truth(g, number(g, a, np.bool_)) for a in (x, y)))
-
-
-@lower("logical_not")
-def _not(g: Any, s: Any, x: V) -> Any:
-    return g.op("Not", truth(g, x))
-
-
-for _record, _kind in {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor"}.items():
-
-    @lower(_record)
-    def _bits(g: Any, s: Any, x: Any, y: Any, kind: str = _kind) -> Any:
-        return g.op(kind if s.out.dtype.kind == "b" else f"Bitwise{kind}", *operands(g, (x, y)))
-
-
-@lower("bitwise_not")
-def _bits_not(g: Any, s: Any, x: V) -> Any:
-    return g.op("Not" if x.dtype.kind == "b" else "BitwiseNot", x)
-
-
-@lower("bitwise_left_shift")
-def _left_shift(g: Any, s: Any, x: Any, y: Any) -> Any:
-    x, y = operands(g, (x, y))
-    power = g.op("Pow", number(g, 2.0, np.float64), g.cast(y, np.float64))
-    return g.op("Mul", x, g.cast(power, s.out.dtype))
-
-
-_COMPARED = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
-
-
-def compared(g: Any, kind: str, x: Any, y: Any) -> Any:
-    """Booleans have no order in ONNX."""
-    x, y = operands(g, (x, y))
-    if kind != "Equal" and any(isinstance(a, V) and a.dtype.kind == "b" for a in (x, y)):
-        x, y = g.cast(x, np.int32), g.cast(y, np.int32)
-    return g.op(kind, x, y)
-
-
-for _record, _kind in _COMPARED.items():
-
-    @lower(_record)
-    def _compare(g: Any, s: Any, x: Any, y: Any, kind: str = _kind) -> Any:
-        return compared(g, kind, x, y)
-
-
-@lower("ne")
-def _ne(g: Any, s: Any, x: Any, y: Any) -> Any:
-    return g.op("Not", compared(g, "Equal", x, y))
-
-
-@lower("isnan")
-def _isnan(g: Any, s: Any, x: V) -> Any:
-    if x.dtype.kind in "biu":
-        return g.expand(np.zeros((), np.bool_), x.shape)
-    return g.op("IsNaN", x)
-
-
-@lower("isinf", "isposinf", "isneginf")
-def _isinf(g: Any, s: Any, x: V) -> Any:
-    if x.dtype.kind in "biu":
-        return g.expand(np.zeros((), np.bool_), x.shape)
-    which = {"isposinf": {"detect_negative": 0}, "isneginf": {"detect_positive": 0}}
-    return g.op("IsInf", x, **which.get(s.name, {}))
-
-
-@lower("isfinite")
-def _isfinite(g: Any, s: Any, x: V) -> Any:
-    if x.dtype.kind in "biu":
-        return g.expand(np.ones((), np.bool_), x.shape)
-    return g.op("Not", g.op("Or", g.op("IsNaN", x), g.op("IsInf", x)))
-
-
-@lower("isclose")
-def _isclose(g: Any, s: Any, x: V, y: V, rtol: float, atol: float, equal_nan: bool) -> Any:
-    room = g.op("Add", g.op("Mul", g.op("Abs", y), number(g, rtol, x.dtype)), number(g, atol, x.dtype))
-    near = g.op("LessOrEqual", g.op("Abs", g.op("Sub", x, y)), room)
-    close = g.op("Or", g.op("Equal", x, y), near)
-    if equal_nan:
-        close = g.op("Or", close, g.op("And", g.op("IsNaN", x), g.op("IsNaN", y)))
-    return close
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------
@@ -214,7 +124,8 @@ def floored(g: Any, x: Any, y: Any, kind: Any) -> Any:
 
 @lower("floor_divide")
 def _floor_divide(g: Any, s: Any, x: Any, y: Any) -> Any:
-    return floored(g, *operands(g, (x, y)), s.out.dtype)
+    a, b = operands(g, (x, y))
+    return floored(g, a, b, s.out.dtype)
 
 
 @lower("div_rounded")
@@ -234,7 +145,8 @@ def _modulo(g: Any, x: Any, y: Any, kind: Any) -> Any:
 
 @lower("remainder")
 def _remainder(g: Any, s: Any, x: Any, y: Any) -> Any:
-    return _modulo(g, *operands(g, (x, y)), s.out.dtype)
+    a, b = operands(g, (x, y))
+    return _modulo(g, a, b, s.out.dtype)
 
 
 @lower("remainder_scalar")
@@ -264,7 +176,11 @@ def _pow(g: Any, s: Any, x: Any, y: Any) -> Any:
 
 @lower("pow_scalar")
 def _pow_scalar(g: Any, s: Any, x: V, exponent: Any) -> Any:
-    known = {2: lambda: g.op("Mul", x, x), 0.5: lambda: g.op("Sqrt", x), 1: lambda: g.op("Identity", x)}
+    known = {
+        2: lambda: g.op("Mul", x, x),
+        0.5: lambda: g.op("Sqrt", x),
+        1: lambda: g.op("Identity", x),
+    }
     if not isinstance(exponent, (int, float)) or exponent not in known:
         return g.op("Pow", x, number(g, exponent, x.dtype))
     return known[exponent]()
@@ -451,7 +367,9 @@ def _ndtr(g: Any, s: Any, x: V) -> Any:
 
 @lower("deg2rad", "rad2deg")
 def _turned(g: Any, s: Any, x: V) -> Any:
-    return g.op("Mul", x, number(g, math.pi / 180 if s.name == "deg2rad" else 180 / math.pi, x.dtype))
+    return g.op(
+        "Mul", x, number(g, math.pi / 180 if s.name == "deg2rad" else 180 / math.pi, x.dtype)
+    )
 
 
 @lower("sinc")
@@ -519,34 +437,3 @@ def _logit(g: Any, s: Any, x: V, eps: Any) -> Any:
     if eps is not None:
         x = g.op("Clip", x, number(g, eps, s.out.dtype), number(g, 1 - eps, s.out.dtype))
     return g.op("Log", g.op("Div", x, g.op("Sub", number(g, 1, s.out.dtype), x)))
-
-
-# ---- as they are -------------------------------------------------------------------------------------
-
-
-@lower("clone", "alias", "to_device")
-def _same(g: Any, s: Any, x: V, **_: Any) -> Any:
-    return g.op("Identity", x)
-
-
-@lower("to_copy")
-def _to_copy(g: Any, s: Any, x: V, **_: Any) -> Any:
-    return g.cast(x, s.out.dtype) if x.dtype != s.out.dtype else g.op("Identity", x)
-
-
-@lower("masked_fill", "masked_fill_tensor")
-def _masked_fill(g: Any, s: Any, x: V, mask: V, value: Any) -> Any:
-    filled = g.cast(value, s.out.dtype) if isinstance(value, V) and value.dtype != s.out.dtype else value
-    return g.op("Where", mask, number(g, filled, s.out.dtype), x)
-
-
-@lower("copy")
-def _copy(g: Any, s: Any, x: V, src: V) -> Any:
-    return g.op("Expand", g.cast(src, s.out.dtype), g.ints(s.out.shape))
-
-
-@lower("zero", "fill", "fill_tensor")
-def _fill(g: Any, s: Any, x: V, value: Any = 0) -> Any:
-    if isinstance(value, V):
-        return g.expand(g.cast(value, s.out.dtype), s.out.shape)
-    return g.expand(number(g, value, s.out.dtype), s.out.shape)

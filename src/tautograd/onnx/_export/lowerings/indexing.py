@@ -8,13 +8,15 @@ import numpy as np
 
 from ..graph import V
 from ..lowering import lower, number, unsupported
-from .elementwise import truth
+from .comparing import truth
 
 
 def wrapped(g: Any, index: V, n: Any) -> Any:
     """Positions counted from the end as those from the beginning (some operators know only these)."""
     n = g.cast(g.scalar(n), index.dtype)
-    return g.op("Where", g.op("Less", index, number(g, 0, index.dtype)), g.op("Add", index, n), index)
+    return g.op(
+        "Where", g.op("Less", index, number(g, 0, index.dtype)), g.op("Add", index, n), index
+    )
 
 
 @lower("index")
@@ -78,7 +80,11 @@ def _masked(g: Any, s: Any, x: V, mask: V, dim: int) -> Any:
 def _masked_select(g: Any, s: Any, x: V, mask: V) -> Any:
     shape = g.op("Shape", g.op("Or", g.op("Equal", x, x), g.op("Not", mask)))
     both = [g.op("Expand", a, shape) for a in (x, mask)]
-    return g.op("Compress", g.op("Reshape", both[0], np.array([-1])), g.op("Reshape", both[1], np.array([-1])))
+    return g.op(
+        "Compress",
+        g.op("Reshape", both[0], np.array([-1])),
+        g.op("Reshape", both[1], np.array([-1])),
+    )
 
 
 @lower("nonzero")
@@ -120,12 +126,23 @@ def _embedding(g: Any, s: Any, weight: V, index: V, **_: Any) -> Any:
 
 @lower("embedding_bag")
 def _embedding_bag(
-    g: Any, s: Any, weight: V, samples: Any, index: V, bag: V, bags: Any, mean: bool, padding_idx: int, scale: Any
+    g: Any,
+    s: Any,
+    weight: V,
+    samples: Any,
+    index: V,
+    bag: V,
+    bags: Any,
+    mean: bool,
+    padding_idx: int,
+    scale: Any,
 ) -> Any:
     rows = g.op("Gather", weight, index, axis=0)
     ones = g.cast(g.op("GreaterOrEqual", index, number(g, 0, index.dtype)), weight.dtype)
     if padding_idx >= 0:
-        ones = g.cast(g.op("Not", g.op("Equal", index, number(g, padding_idx, index.dtype))), weight.dtype)
+        ones = g.cast(
+            g.op("Not", g.op("Equal", index, number(g, padding_idx, index.dtype))), weight.dtype
+        )
     if samples is not None:
         rows = g.op("Mul", rows, g.op("Unsqueeze", samples, g.axes([1])))
     rows = g.op("Mul", rows, g.op("Unsqueeze", ones, g.axes([1])))
@@ -135,5 +152,7 @@ def _embedding_bag(
     if not mean:
         return total
     none = g.expand(number(g, 0, weight.dtype), (bags,))
-    count = g.op("Max", g.op("ScatterND", none, where, ones, reduction="add"), number(g, 1, weight.dtype))
+    count = g.op(
+        "Max", g.op("ScatterND", none, where, ones, reduction="add"), number(g, 1, weight.dtype)
+    )
     return g.op("Div", total, g.op("Unsqueeze", count, g.axes([1])))

@@ -22,7 +22,9 @@ def _product(g: Any, s: Any, x: V, y: V) -> Any:
 
 
 @lower("addmm")
-def _addmm(g: Any, s: Any, input: V, mat1: V, mat2: V, beta: Any, alpha: Any, columns: Any = None) -> Any:
+def _addmm(
+    g: Any, s: Any, input: V, mat1: V, mat2: V, beta: Any, alpha: Any, columns: Any = None
+) -> Any:
     if s.out.dtype.kind == "f" and 0 not in (*mat1.shape, *mat2.shape):
         return g.op("Gemm", mat1, mat2, input, alpha=float(alpha), beta=float(beta))
     return _sum(g, s, input, g.op("MatMul", mat1, mat2), beta, alpha)
@@ -81,7 +83,11 @@ def _cross(g: Any, s: Any, x: V, y: V, dim: int) -> Any:
 
 @lower("cdist", "_euclidean_dist")
 def _cdist(g: Any, s: Any, x: V, y: V, p: float = 2.0) -> Any:
-    apart = g.op("Sub", g.op("Unsqueeze", x, g.axes([x.rank - 1])), g.op("Unsqueeze", y, g.axes([y.rank - 2])))
+    apart = g.op(
+        "Sub",
+        g.op("Unsqueeze", x, g.axes([x.rank - 1])),
+        g.op("Unsqueeze", y, g.axes([y.rank - 2])),
+    )
     if x.shape[-1] == 0:
         return g.expand(number(g, 0, s.out.dtype), s.out.shape)
     return vector_norm(g, apart, p, [-1], 0, s.out.dtype)

@@ -27,9 +27,23 @@ def _nll(g: Any, s: Any, x: V, target: V, weight: Any, ignore_index: Any, reduct
         x = V.of(g.op("Unsqueeze", x, g.axes([0])), (1, *x.shape), x.dtype)
         target = g.op("Reshape", target, g.axes([1]))
         if reduction == "none":
-            made = g.op("NegativeLogLikelihoodLoss", x, target, weight, ignore_index=ignore_index, reduction="none")
+            made = g.op(
+                "NegativeLogLikelihoodLoss",
+                x,
+                target,
+                weight,
+                ignore_index=ignore_index,
+                reduction="none",
+            )
             return g.reshape(made, s.out.shape, given=())
-    return g.op("NegativeLogLikelihoodLoss", x, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return g.op(
+        "NegativeLogLikelihoodLoss",
+        x,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+    )
 
 
 @lower("mse_loss")
@@ -52,7 +66,15 @@ def _smooth_l1(g: Any, s: Any, x: V, y: V, beta: float, reduction: str) -> Any:
     if beta == 0:
         return reduced(g, V.of(apart, shape_of(x, y), x.dtype), reduction)
     far = g.op("Sub", apart, number(g, beta / 2, kind))
-    return reduced(g, V.of(g.op("Where", near, g.op("Div", square, number(g, beta, kind)), far), shape_of(x, y), x.dtype), reduction)
+    return reduced(
+        g,
+        V.of(
+            g.op("Where", near, g.op("Div", square, number(g, beta, kind)), far),
+            shape_of(x, y),
+            x.dtype,
+        ),
+        reduction,
+    )
 
 
 @lower("huber_loss")
@@ -69,7 +91,11 @@ def _bce(g: Any, s: Any, x: V, y: V, weight: Any, reduction: str) -> Any:
     hit = g.op("Mul", y, g.op("Max", g.op("Log", x), least))
     miss = g.op("Mul", g.op("Sub", one, y), g.op("Max", g.op("Log", g.op("Sub", one, x)), least))
     loss = g.op("Neg", g.op("Add", hit, miss))
-    return reduced(g, V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype), reduction)
+    return reduced(
+        g,
+        V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype),
+        reduction,
+    )
 
 
 @lower("binary_cross_entropy_with_logits")
@@ -80,10 +106,17 @@ def _bce_logits(g: Any, s: Any, x: V, y: V, weight: Any, pos_weight: Any, reduct
     if pos_weight is not None:
         soft = g.op("Mul", soft, g.op("Add", one, g.op("Mul", g.op("Sub", pos_weight, one), y)))
     loss = g.op("Add", g.op("Mul", g.op("Sub", one, y), x), soft)
-    return reduced(g, V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype), reduction)
+    return reduced(
+        g,
+        V.of(loss if weight is None else g.op("Mul", loss, weight), shape_of(x, y), x.dtype),
+        reduction,
+    )
 
 
 @lower("soft_margin_loss")
 def _soft_margin(g: Any, s: Any, x: V, y: V, reduction: str) -> Any:
-    return reduced(g, V.of(g.op("Softplus", g.op("Neg", g.op("Mul", x, y))), shape_of(x, y), x.dtype), reduction)
-
+    return reduced(
+        g,
+        V.of(g.op("Softplus", g.op("Neg", g.op("Mul", x, y))), shape_of(x, y), x.dtype),
+        reduction,
+    )

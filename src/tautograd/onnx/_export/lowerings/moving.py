@@ -58,7 +58,10 @@ def _cat(g: Any, s: Any, tensors: Any, dim: int) -> Any:
 @lower("stack")
 def _stack(g: Any, s: Any, tensors: Any, dim: int) -> Any:
     dim %= s.out.rank
-    parts = [x if x.dtype == s.out.dtype else V.of(g.cast(x, s.out.dtype), x.shape, s.out.dtype) for x in tensors]
+    parts = [
+        x if x.dtype == s.out.dtype else V.of(g.cast(x, s.out.dtype), x.shape, s.out.dtype)
+        for x in tensors
+    ]
     return g.op("Concat", *(g.op("Unsqueeze", x, g.axes([dim])) for x in parts), axis=dim)
 
 
@@ -117,7 +120,12 @@ def _roll(g: Any, s: Any, x: V, shifts: Any, dims: Any) -> Any:
         return g.reshape(_rolled(g, flat, shifts[0], 0), x.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         if x.shape[dim] != 0:
-            out = _rolled(g, out, shift if isinstance(shift, Size) else _wrapped(shift, x.shape[dim]), dim % x.rank)
+            out = _rolled(
+                g,
+                out,
+                shift if isinstance(shift, Size) else _wrapped(shift, x.shape[dim]),
+                dim % x.rank,
+            )
     return out if out is not x else g.op("Identity", x)
 
 
@@ -189,15 +197,23 @@ def _unfold(g: Any, s: Any, x: V, dimension: int, size: Any, step: Any) -> Any:
 def _tril(g: Any, s: Any, x: V, diagonal: Any) -> Any:
     offset = g.scalar(diagonal) if isinstance(diagonal, Size) else np.array(int(diagonal))
     if x.dtype.kind == "b":
-        return g.cast(g.op("Trilu", g.cast(x, np.int64), offset, upper=int(s.name == "triu")), np.bool_)
+        return g.cast(
+            g.op("Trilu", g.cast(x, np.int64), offset, upper=int(s.name == "triu")), np.bool_
+        )
     return g.op("Trilu", x, offset, upper=int(s.name == "triu"))
 
 
 @lower("pixel_shuffle")
 def _pixel_shuffle(g: Any, s: Any, x: V, upscale_factor: int) -> Any:
     if x.rank != 4:
-        flat = g.reshape(x, (-1, *x.shape[-3:]), given=()) if x.rank > 4 else g.op("Unsqueeze", x, g.axes([0]))
-        return g.reshape(g.op("DepthToSpace", flat, blocksize=upscale_factor, mode="CRD"), s.out.shape)
+        flat = (
+            g.reshape(x, (-1, *x.shape[-3:]), given=())
+            if x.rank > 4
+            else g.op("Unsqueeze", x, g.axes([0]))
+        )
+        return g.reshape(
+            g.op("DepthToSpace", flat, blocksize=upscale_factor, mode="CRD"), s.out.shape
+        )
     return g.op("DepthToSpace", x, blocksize=upscale_factor, mode="CRD")
 
 
@@ -252,7 +268,9 @@ def _diag_embed(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
     spread = g.op("Where", eye, column, number(g, 0, x.dtype))
     if offset > 0:  # row i holds element i: what stands before it does not count
         wide = g.op("Pad", x, np.array([*pad, 0, *pad, side]), number(g, 0, x.dtype))
-        spread = g.op("Where", eye, g.op("Unsqueeze", wide, g.axes([x.rank])), number(g, 0, x.dtype))
+        spread = g.op(
+            "Where", eye, g.op("Unsqueeze", wide, g.axes([x.rank])), number(g, 0, x.dtype)
+        )
     others = [d for d in range(rank) if d not in (a, b)]
     order = [0] * rank
     for place, d in enumerate([*others, a, b]):
@@ -263,7 +281,9 @@ def _diag_embed(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
 @lower("trace")
 def _trace(g: Any, s: Any, x: V) -> Any:
     blank = g.expand(number(g, 0, x.dtype), x.shape)
-    return g.cast(g.op("ReduceSum", g.op("Mul", x, g.op("EyeLike", blank)), keepdims=0), s.out.dtype)
+    return g.cast(
+        g.op("ReduceSum", g.op("Mul", x, g.op("EyeLike", blank)), keepdims=0), s.out.dtype
+    )
 
 
 @lower("as_strided")

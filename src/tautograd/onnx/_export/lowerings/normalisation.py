@@ -41,7 +41,9 @@ def _batch_norm(g: Any, s: Any, x: V, weight: Any, bias: Any, eps: float) -> Any
     """By the batch's own statistics."""
     others = [d for d in range(x.rank) if d != 1]
     variance, mean = deviations(g, x, others, 0, True)
-    out = g.op("Div", g.op("Sub", x, mean), g.op("Sqrt", g.op("Add", variance, number(g, eps, x.dtype))))
+    out = g.op(
+        "Div", g.op("Sub", x, mean), g.op("Sqrt", g.op("Add", variance, number(g, eps, x.dtype)))
+    )
     return _affine(g, out, weight, bias, x.rank - 2), None, None, None
 
 
@@ -56,7 +58,7 @@ def _affine(g: Any, x: Any, weight: Any, bias: Any, after: int) -> Any:
 
 @lower("group_norm")
 def _group_norm(g: Any, s: Any, x: V, weight: Any, bias: Any, groups: int, eps: float) -> Any:
-    n, c, *rest = x.shape
+    n, _, *rest = x.shape
     parts = g.reshape(x, (n, groups, -1), given=x.shape)
     ones, zeros = np.ones(groups, x.dtype), np.zeros(groups, x.dtype)
     flat = g.op("InstanceNormalization", parts, ones, zeros, epsilon=float(eps))
@@ -69,5 +71,7 @@ def _weight_norm(g: Any, s: Any, v: V, length: V, dim: Any) -> Any:
     if dim is None or dim == -1:
         norm = g.op("ReduceL2", v, keepdims=0)
     else:
-        norm = g.op("ReduceL2", v, g.axes(d for d in range(v.rank) if d != dim % v.rank), keepdims=1)
+        norm = g.op(
+            "ReduceL2", v, g.axes(d for d in range(v.rank) if d != dim % v.rank), keepdims=1
+        )
     return g.op("Mul", v, g.op("Div", length, norm))

@@ -36,7 +36,9 @@ def _max_pool(g: Any, s: Any, x: V, window: Any) -> Any:
     rank = len(window.kernel)
     given, batched = _batched(g, x, rank)
     pads, ceil = _pads(window)
-    if is_fixed(pads) and any(p >= k for p, k in zip(pads, (*window.kernel, *window.kernel), strict=True)):
+    if is_fixed(pads) and any(
+        p >= k for p, k in zip(pads, (*window.kernel, *window.kernel), strict=True)
+    ):
         if len(s.outputs) > 1 and 1 in s.used:
             raise unsupported(s, "with indices and padding of a whole window")
         low, high = pads[:rank], pads[rank:]
@@ -75,7 +77,9 @@ def _avg_pool(g: Any, s: Any, x: V, window: Any, count_include_pad: bool, diviso
         over = [max(0, h - p) for h, p in zip(window.high, low, strict=True)]
         cut = [min(0, h - p) for h, p in zip(window.high, low, strict=True)]
         if any(cut):
-            given = padded(g, given, [(0, 0), (0, 0), *((0, c) for c in cut)], number(g, 0, x.dtype))
+            given = padded(
+                g, given, [(0, 0), (0, 0), *((0, c) for c in cut)], number(g, 0, x.dtype)
+            )
         made = g.op("AveragePool", given, **size, pads=[*[0] * rank, *over], count_include_pad=0)
         return _unbatched(g, made, batched)
     include = int(bool(count_include_pad) and not window.ceil)
@@ -106,7 +110,8 @@ def _along(g: Any, s: Any, x: Any, n: Any, c: Any, axis: int, average: bool, giv
         return g.op(kind, x, g.axes([axis]), keepdims=1)
     if isinstance(n, Size) or isinstance(c, Size):
         raise unsupported(
-            s, f"to {c} elements of a dimension that is dynamic: which windows there are follows from its size"
+            s,
+            f"to {c} elements of a dimension that is dynamic: which windows there are follows from its size",
         )
     bounds = [(i * n // c, -(-(i + 1) * n // c)) for i in range(c)]
     if average:

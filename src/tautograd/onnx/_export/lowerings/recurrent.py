@@ -30,7 +30,9 @@ def _gates(g: Any, kind: str, w: Any, hidden: int) -> Any:
     return w
 
 
-def _layer(g: Any, s: Any, kind: str, x: V, states: Any, weights: Any, reverse: bool, **more: Any) -> Any:
+def _layer(
+    g: Any, s: Any, kind: str, x: V, states: Any, weights: Any, reverse: bool, **more: Any
+) -> Any:
     w_ih, w_hh, b_ih, b_hh = weights
     hidden = w_hh.shape[1]
     first = g.axes([0])
@@ -51,7 +53,18 @@ def _layer(g: Any, s: Any, kind: str, x: V, states: Any, weights: Any, reverse: 
 
 @lower("lstm_layer")
 def _lstm(
-    g: Any, s: Any, x: V, h: V, c: V, w_ih: V, w_hh: V, b_ih: Any, b_hh: Any, w_hr: Any, sizes: Any, reverse: bool
+    g: Any,
+    s: Any,
+    x: V,
+    h: V,
+    c: V,
+    w_ih: V,
+    w_hh: V,
+    b_ih: Any,
+    b_hh: Any,
+    w_hr: Any,
+    sizes: Any,
+    reverse: bool,
 ) -> Any:
     if w_hr is not None:
         raise unsupported(s, "with proj_size")
@@ -69,7 +82,17 @@ def _gru(
 
 @lower("rnn_tanh_layer", "rnn_relu_layer")
 def _rnn(
-    g: Any, s: Any, x: V, h: V, w_ih: V, w_hh: V, b_ih: Any, b_hh: Any, sizes: Any, reverse: bool, rectified: bool
+    g: Any,
+    s: Any,
+    x: V,
+    h: V,
+    w_ih: V,
+    w_hh: V,
+    b_ih: Any,
+    b_hh: Any,
+    sizes: Any,
+    reverse: bool,
+    rectified: bool,
 ) -> Any:
     _check(s, x, h, sizes)
     activation = ["Relu" if rectified else "Tanh"]

@@ -9,7 +9,7 @@ import numpy as np
 from ..graph import V
 from ..lowering import dims_of, lower, number
 from ..sizes import Size, product
-from .elementwise import truth
+from .comparing import truth
 from .linalg import vector_norm
 
 
@@ -39,13 +39,14 @@ def _as(g: Any, x: V, kind: Any) -> Any:
 def _summed(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     given: Any = _as(g, x, s.out.dtype)
     dims = dims_of(dim, x.rank)
-    if dims == []:
-        if s.name in ("sum_dim", "nansum", "mean_dim"):
-            dims = None
+    if dims == [] and s.name in ("sum_dim", "nansum", "mean_dim"):
+        dims = None
     if s.name == "nansum":
         given = g.op("Where", g.op("IsNaN", given), number(g, 0, s.out.dtype), given)
     given = V.of(given, x.shape, s.out.dtype)
-    kind = {"prod": "ReduceProd", "mean": "ReduceMean"}.get(s.name.removesuffix("_dim"), "ReduceSum")
+    kind = {"prod": "ReduceProd", "mean": "ReduceMean"}.get(
+        s.name.removesuffix("_dim"), "ReduceSum"
+    )
     return reduced(g, kind, given, dims, keepdim)
 
 
@@ -58,7 +59,9 @@ def _logsumexp(g: Any, s: Any, x: V, dim: Any, keepdim: bool) -> Any:
 
 @lower("amax", "amin", "max", "min")
 def _extreme(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False) -> Any:
-    return extreme(g, x, "Max" if s.name.endswith("max") else "Min", dims_of(dim or None, x.rank), keepdim)
+    return extreme(
+        g, x, "Max" if s.name.endswith("max") else "Min", dims_of(dim or None, x.rank), keepdim
+    )
 
 
 def extreme(g: Any, x: V, kind: str, dims: Any, keepdim: bool) -> Any:
@@ -105,14 +108,18 @@ def _any(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False) -> Any:
     if dims == []:  # over no dimension
         return g.cast(truth(g, x), s.out.dtype)
     wanted = truth(g, x) if s.name == "any" else g.op("Not", truth(g, x))
-    count = reduced(g, "ReduceSum", V.of(g.cast(wanted, np.int64), x.shape, np.int64), dims, keepdim)
+    count = reduced(
+        g, "ReduceSum", V.of(g.cast(wanted, np.int64), x.shape, np.int64), dims, keepdim
+    )
     there = g.op("Greater", count, number(g, 0, np.int64))
     return g.cast(there if s.name == "any" else g.op("Not", there), s.out.dtype)
 
 
 @lower("count_nonzero")
 def _count_nonzero(g: Any, s: Any, x: V, dim: Any) -> Any:
-    return reduced(g, "ReduceSum", g.cast(truth(g, x), np.int64), dims_of(dim, x.rank) or None, False)
+    return reduced(
+        g, "ReduceSum", g.cast(truth(g, x), np.int64), dims_of(dim, x.rank) or None, False
+    )
 
 
 @lower("linalg_vector_norm")
@@ -144,7 +151,9 @@ def _var(g: Any, s: Any, x: V, dim: Any, correction: Any, keepdim: bool) -> Any:
 @lower("cumprod", "logcumsumexp", "cummax", "cummin")
 def _running(g: Any, s: Any, x: V, dim: int, dtype: Any = None) -> Any:
     """A reduction for each place, of what stands up to it: rows of a triangle."""
-    kind = {"cumprod": "Prod", "logcumsumexp": "LogSumExp", "cummax": "Max", "cummin": "Min"}[s.name]
+    kind = {"cumprod": "Prod", "logcumsumexp": "LogSumExp", "cummax": "Max", "cummin": "Min"}[
+        s.name
+    ]
     places = s.name in ("cummax", "cummin")
     given = _as(g, x, s.out.dtype)
     if not x.rank:
@@ -156,9 +165,13 @@ def _running(g: Any, s: Any, x: V, dim: int, dtype: Any = None) -> Any:
     info = np.finfo if x.dtype.kind == "f" else np.iinfo
     blank = {"Prod": 1, "LogSumExp": -np.inf}.get(kind)
     if blank is None:
-        low, high = (-np.inf, np.inf) if x.dtype.kind == "f" else (info(x.dtype).min, info(x.dtype).max)
+        low, high = (
+            (-np.inf, np.inf) if x.dtype.kind == "f" else (info(x.dtype).min, info(x.dtype).max)
+        )
         blank = low if kind == "Max" else high
-    rows = g.op("Where", seen, g.op("Unsqueeze", given, g.axes([dim])), number(g, blank, s.out.dtype))
+    rows = g.op(
+        "Where", seen, g.op("Unsqueeze", given, g.axes([dim])), number(g, blank, s.out.dtype)
+    )
     found = g.op(f"Reduce{kind}", rows, g.axes([dim + 1]), keepdims=0)
     if not places:
         return found

@@ -23,7 +23,7 @@ def _upsample(g: Any, s: Any, x: V, maps: Any) -> Any:
     there = [m for m in maps if m is not None]
     if x.dtype.kind != "f" and "nearest" not in s.name:
         raise unsupported(s, f"of {x.dtype} numbers")
-    origins = [getattr(m, "origin", None) for m in there]
+    origins: list[Any] = [getattr(m, "origin", None) for m in there]
     plain = all(o is not None and _is_resize(o) for o in origins) and len(there) == len(maps)
     if not plain:
         return _mapped(g, s, x, maps)
@@ -47,7 +47,7 @@ def _upsample(g: Any, s: Any, x: V, maps: Any) -> Any:
 
 def _is_resize(origin: Any) -> bool:
     """Whether ONNX's Resize counts as this map does."""
-    mode, size, count, align, scale, antialias = origin
+    _, size, count, align, scale, antialias = origin
     if antialias:
         return False
     if scale is None or align:
@@ -66,7 +66,9 @@ def _mapped(g: Any, s: Any, x: V, maps: Any) -> Any:
         if line is None:
             continue
         if not hasattr(line, "index"):
-            raise unsupported(s, "over a dimension that is dynamic, by a factor that is not a whole number")
+            raise unsupported(
+                s, "over a dimension that is dynamic, by a factor that is not a whole number"
+            )
         if line.taps == 1 and line.weights is None:
             out = g.op("Gather", out, np.asarray(line.index, np.int64), axis=first + i)
             continue
@@ -78,7 +80,9 @@ def _mapped(g: Any, s: Any, x: V, maps: Any) -> Any:
     return out if out is not x else g.op("Identity", x)
 
 
-@lower(*(f"{mode}_pad{r}d" for mode in ("reflection", "replication", "circular") for r in (1, 2, 3)))
+@lower(
+    *(f"{mode}_pad{r}d" for mode in ("reflection", "replication", "circular") for r in (1, 2, 3))
+)
 def _pad(g: Any, s: Any, x: V, maps: Any) -> Any:
     first = x.rank - len(maps)
     amounts: list[Any] = [(0, 0)] * first
@@ -95,7 +99,9 @@ def _pad(g: Any, s: Any, x: V, maps: Any) -> Any:
 
 
 @lower("grid_sampler_2d", "grid_sampler_3d")
-def _grid_sample(g: Any, s: Any, x: V, grid: V, mode: str, padding_mode: str, align_corners: bool) -> Any:
+def _grid_sample(
+    g: Any, s: Any, x: V, grid: V, mode: str, padding_mode: str, align_corners: bool
+) -> Any:
     if x.rank == 5 and g.opset < 20:
         raise unsupported(s, "of volumes before opset 20")
     names = {"bilinear": "linear", "bicubic": "cubic"} if g.opset >= 20 else {}

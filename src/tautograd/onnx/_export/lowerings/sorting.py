@@ -14,7 +14,9 @@ from .reductions import reduced
 
 def _top(g: Any, x: V, count: Any, dim: int, largest: bool) -> Any:
     given = g.cast(x, np.int32) if x.dtype.kind == "b" else x
-    values, places = g.op("TopK", given, count, axis=dim % x.rank, largest=int(largest), sorted=1, outputs=2)
+    values, places = g.op(
+        "TopK", given, count, axis=dim % x.rank, largest=int(largest), sorted=1, outputs=2
+    )
     return (g.cast(values, np.bool_) if x.dtype.kind == "b" else values), places
 
 
@@ -61,13 +63,19 @@ def _median(g: Any, s: Any, x: V) -> Any:
 
 
 @lower("searchsorted")
-def _searchsorted(g: Any, s: Any, sequence: V, values: V, sorter: Any, right: bool, int32: bool) -> Any:
+def _searchsorted(
+    g: Any, s: Any, sequence: V, values: V, sorter: Any, right: bool, int32: bool
+) -> Any:
     """How many elements stand before: those that are smaller, or not larger."""
     if sorter is not None:
         axis = sequence.rank - 1
-        sequence = V.of(g.op("GatherElements", sequence, sorter, axis=axis), sequence.shape, sequence.dtype)
+        sequence = V.of(
+            g.op("GatherElements", sequence, sorter, axis=axis), sequence.shape, sequence.dtype
+        )
     spread = g.op("Unsqueeze", values, g.axes([values.rank]))
-    lined = sequence if sequence.rank == 1 else g.op("Unsqueeze", sequence, g.axes([sequence.rank - 1]))
+    lined = (
+        sequence if sequence.rank == 1 else g.op("Unsqueeze", sequence, g.axes([sequence.rank - 1]))
+    )
     before = g.op("LessOrEqual" if right else "Less", lined, spread)
     counted = V.of(g.cast(before, s.out.dtype), (*values.shape, sequence.shape[-1]), s.out.dtype)
     return reduced(g, "ReduceSum", counted, [values.rank], False)

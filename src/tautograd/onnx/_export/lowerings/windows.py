@@ -12,19 +12,39 @@ from ..sizes import Size
 
 
 @lower("convolution")
-def _convolution(g: Any, s: Any, x: V, w: V, b: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def _convolution(
+    g: Any, s: Any, x: V, w: V, b: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
     return g.op(
-        "Conv", x, w, b, strides=list(stride), pads=[*padding, *padding], dilations=list(dilation), group=groups
+        "Conv",
+        x,
+        w,
+        b,
+        strides=list(stride),
+        pads=[*padding, *padding],
+        dilations=list(dilation),
+        group=groups,
     )
 
 
 @lower("transposed_convolution")
 def _transposed(
-    g: Any, s: Any, x: V, w: V, b: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    g: Any,
+    s: Any,
+    x: V,
+    w: V,
+    b: Any,
+    size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
 ) -> Any:
     more = [
         n - ((m - 1) * st - 2 * p + d * (k - 1) + 1)
-        for n, m, st, p, d, k in zip(size, x.shape[2:], stride, padding, dilation, w.shape[2:], strict=True)
+        for n, m, st, p, d, k in zip(
+            size, x.shape[2:], stride, padding, dilation, w.shape[2:], strict=True
+        )
     ]
     if any(isinstance(n, Size) for n in more):
         raise unsupported(s, "to a size that does not follow from the input's")
@@ -56,7 +76,9 @@ def _conv_tbc(g: Any, s: Any, x: V, w: V, b: V, pad: int) -> Any:
 
 
 @lower("im2col")
-def _im2col(g: Any, s: Any, x: V, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def _im2col(
+    g: Any, s: Any, x: V, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> Any:
     """A convolution with one filter for each element of a window and channel, which picks it."""
     batched = x.rank == 4
     given = x if batched else V.of(g.op("Unsqueeze", x, g.axes([0])), (1, *x.shape), x.dtype)
@@ -73,7 +95,14 @@ def _im2col(g: Any, s: Any, x: V, kernel_size: Any, dilation: Any, padding: Any,
 
 @lower("col2im")
 def _col2im(
-    g: Any, s: Any, x: V, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+    g: Any,
+    s: Any,
+    x: V,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any,
+    padding: Any,
+    stride: Any,
 ) -> Any:
     batched = x.rank == 3
     given = x if batched else g.op("Unsqueeze", x, g.axes([0]))
@@ -100,7 +129,7 @@ def padded(g: Any, x: Any, pairs: Any, value: Any) -> Any:
         low = 0 if isinstance(before, Size) else max(0, -before)
         high = 0 if isinstance(after, Size) else min(0, after)
         if low or high:
-            end = np.array([high if high else np.iinfo(np.int64).max])
+            end = np.array([high or np.iinfo(np.int64).max])
             x = g.op("Slice", x, np.array([low]), end, g.axes([axis]))
     room = [[n if isinstance(n, Size) else max(0, n) for n in each] for each in pairs]
     if not any(isinstance(n, Size) or n for each in room for n in each):

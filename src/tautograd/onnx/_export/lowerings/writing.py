@@ -54,7 +54,14 @@ def _scatter_add(g: Any, s: Any, x: V, index: V, src: V, dim: int) -> Any:
     return _elements(g, x, index, _cut(g, src, index), dim, reduction="add")
 
 
-_REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+_REDUCTIONS = {
+    "sum": "add",
+    "add": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
 
 
 @lower("scatter_reduce", "scatter_with")
@@ -128,8 +135,9 @@ def _slice_scatter(g: Any, s: Any, x: V, src: V, dim: int, start: Any, end: Any,
 
 @lower("select_scatter")
 def _select_scatter(g: Any, s: Any, x: V, src: V, dim: int, index: Any) -> Any:
-    if isinstance(index, Size) and not isinstance(index - x.shape[dim], Size):
-        index = index - x.shape[dim]
+    if isinstance(index, Size):
+        back: Any = index - x.shape[dim]
+        index = index if isinstance(back, Size) else back
     row = g.op("Unsqueeze", _like(g, src, x.dtype), g.axes([dim % x.rank]))
     return rows_replaced(g, x, g.length(index), row, dim)
 
@@ -143,7 +151,9 @@ def _diagonal_scatter(g: Any, s: Any, x: V, src: V, offset: int, dim1: int, dim2
     moved = g.op("Transpose", x, perm=order)
     rows, columns = x.shape[a], x.shape[b]
     lead = [x.shape[d] for d in order[:-2]]
-    flat = V.of(g.reshape(moved, (*lead, rows * columns), given=()), (*lead, rows * columns), x.dtype)
+    flat = V.of(
+        g.reshape(moved, (*lead, rows * columns), given=()), (*lead, rows * columns), x.dtype
+    )
     index = diagonal_places(g, src.shape[-1], columns, offset)
     made = rows_replaced(g, flat, index, _like(g, src, x.dtype), -1)
     square = g.reshape(made, (*lead, rows, columns), given=())
@@ -229,4 +239,3 @@ def _index_put(g: Any, s: Any, x: V, places: Any, values: V, accumulate: bool) -
     made = g.op("ScatterND", moved, coordinates, spread, **reduction)
     back = [order.index(d) for d in range(x.rank)]
     return made if back == list(range(x.rank)) else g.op("Transpose", made, perm=back)
-
