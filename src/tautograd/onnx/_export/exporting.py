@@ -76,6 +76,7 @@ def export(
     Returns the `ONNXProgram`, or None with `dynamo=False`, as PyTorch does.
     """
     package = onnx()
+    model = getattr(model, "_orig_mod", model)  # what `torch.compile` was given
     _check_options(
         training, operator_export_type, export_modules_as_functions, profile, dump_exported_program
     )

@@ -25,8 +25,18 @@ class Storage:
     def __init__(self, shadow: Tensor) -> None:
         self.shadow = shadow
         self.generation = 0
-        self.box = shadow._version_box
-        self.version = self.box[0]
+        # Nobody counts the versions of what inference mode makes.
+        self.box: Any = None if shadow._is_inference else shadow._version_box
+        self.version = 0 if self.box is None else self.box[0]
+
+    def is_behind(self) -> bool:
+        """Whether the memory was written by somebody we did not see."""
+        return self.box is not None and bool(self.box[0] != self.version)
+
+    def settle(self, more: int = 0) -> None:
+        """What was written is known; `more` writes of the same are still to come."""
+        if self.box is not None:
+            self.version = self.box[0] + more
 
 
 class Entry:

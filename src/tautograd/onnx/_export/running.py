@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.grad_mode import no_grad
-from ..._autograd.modes import modes
+from ..._autograd.modes import change, modes
 from ..._tensor.random_state import get_rng_state, set_rng_state
 from ..._tensor.tensor import Tensor
 from ...nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -45,10 +45,13 @@ def as_it_was(model: Any, weights: dict[str, Tensor]) -> Iterator[None]:
     }
     state = get_rng_state()
     exporting.depth += 1
+    inference = modes.inference
+    change(inference=False)
     try:
         with no_grad():
             yield
     finally:
+        change(inference=inference)
         exporting.depth -= 1
         set_rng_state(state)
         for tensor, version, data in held.values():
@@ -161,4 +164,4 @@ class Runner:
                 handle.remove()
 
 
-__all__ = ["Runner", "as_it_was", "exporting", "modes"]
+__all__ = ["Runner", "as_it_was", "exporting"]

@@ -140,7 +140,7 @@ class Watch:
         """The value that a tensor stands for now."""
         entry = self.entry_of(tensor)
         storage = entry.storage
-        if storage.box is tensor._version_box and storage.box[0] != storage.version:
+        if storage.box is tensor._version_box and storage.is_behind():
             raise refused(
                 "a tensor was changed in place by something that cannot be followed "
                 "(an operation that writes its own way, or NumPy)",
@@ -301,8 +301,7 @@ class Watch:
 
     def _settle(self, target: Tensor) -> None:
         """What was written is known."""
-        storage = self.entry_of(target).storage
-        storage.version = storage.box[0]
+        self.entry_of(target).storage.settle()
 
     def _note_change(self, storage: Storage) -> None:
         entry = self.entries.get(id(storage.shadow))
@@ -315,8 +314,7 @@ class Watch:
             return
         if result is not target:
             self._put(target, result)
-        storage = self.entry_of(target).storage
-        storage.version = storage.box[0] + 1  # as it will be at once
+        self.entry_of(target).storage.settle(1)  # as it will be at once
 
     def _set_item(self, func: Any, target: Tensor, key: Any, value: Any) -> None:
         with self.watched():
