@@ -154,17 +154,23 @@ def test_a_rule_of_ones_own() -> None:
     assert run(program, "reference", torch.full((2,), 0.5))[0].tolist() == [2.5, 2.5]
 
 
-def test_whether_a_model_is_being_exported() -> None:
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_whether_a_model_is_being_exported(dynamo: bool) -> None:
+    def answers() -> tuple[bool, ...]:
+        compiler = torch.compiler
+        asked = torch.onnx.is_in_onnx_export, compiler.is_exporting, compiler.is_compiling
+        return (*(ask() for ask in asked), torch.jit.is_tracing())
+
     seen = []
 
     class Model(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            seen.append(torch.onnx.is_in_onnx_export())
+            seen.append(answers())
             return x + 1
 
-    exported(Model().eval(), example())
-    assert set(seen) == {True}
-    assert not torch.onnx.is_in_onnx_export()
+    exported(Model().eval(), example(), f=None if dynamo else io.BytesIO(), dynamo=dynamo)
+    assert set(seen) == {(True, True, True, not dynamo)}
+    assert not any(answers())
 
 
 def test_the_mode_of_a_model() -> None:

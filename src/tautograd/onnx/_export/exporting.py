@@ -12,6 +12,7 @@ import numpy as np
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from ..._version import __version__
+from ...jit._trace import tracing
 from ...nn.modules.module import Module
 from ..enums import OperatorExportTypes, TrainingMode
 from ..errors import OnnxExporterError, OnnxExporterWarning
@@ -100,7 +101,11 @@ def export(
         given = Arguments(model, args, kwargs)
         names = _names(input_names, given.names, "input_names")
         symbols = _symbols(dynamic_shapes, dynamic_axes, given, names, output_names, model)
-        traced = _traced(model, given, symbols, strict=dynamo, table=table)
+        tracing.depth += not dynamo  # that exporter of PyTorch's makes a trace
+        try:
+            traced = _traced(model, given, symbols, strict=dynamo, table=table)
+        finally:
+            tracing.depth -= not dynamo
     program, weights, written = traced
     proto = _written(
         package, program, weights, names, output_names, symbols, given, max(LEAST_OPSET, min(opset, LAST_OPSET)),
