@@ -60,7 +60,10 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
     with np.errstate(all="ignore"):  # a draw may be beyond its dtype
-        return sampler(source, *args, **kwargs)
+        found = sampler(source, *args, **kwargs)
+    if modes.exporter is not None:
+        modes.exporter.drawn(found, sampler, args, kwargs)
+    return found
 
 
 def bound(sampler: Sampler, **options: Any) -> Sampler:

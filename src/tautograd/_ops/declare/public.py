@@ -475,6 +475,8 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
 
 def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) -> Tensor:
     """Put a freshly computed result into a tensor's memory, and its history with it."""
+    if modes.exporter is not None:
+        modes.exporter.written(self, result)
     target = self._data
     if result is self:
         bump(self, 3)

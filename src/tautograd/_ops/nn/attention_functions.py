@@ -206,6 +206,8 @@ def _added(mask: Any, query: Tensor) -> Any:
     if mask is None or mask._data.dtype != np.bool_:
         return mask
     zero = np.zeros_like(mask._data, dtype=query._data.dtype)
+    if modes.exporter is not None:  # as an operation, which a graph can repeat
+        return make(zero).masked_fill(mask.logical_not(), -np.inf)
     return make(np.where(mask._data, zero, np.asarray(-np.inf, zero.dtype)))
 
 
