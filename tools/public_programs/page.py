@@ -37,10 +37,12 @@ A checkout is a folder `owner+name` with the repository's files at the commit be
 that were not run stay as the page has them.
 
 """
-SAME = ("same", "rounding")
+SAME = ("same", "rounding", "spread")
 MEANING = {
     "same": "the same text",
     "rounding": "the same words, and numbers within one part in 1,000 or a unit of the last place printed",
+    "spread": "the same where PyTorch on other instructions, numbers of threads and contents of unwritten memory prints"
+    " the same; elsewhere no further from its numbers than twice its own spread",
     "magnified": "numbers differ by more; in double precision, both print the same",
     "differs": "the text differs",
     "stops": "it stops on tautograd",
@@ -107,9 +109,9 @@ def written(
         reason = ""
         if "shown" in r:
             reason = f": {_cell(r['shown'], 500)}" if r["shown"] else ""
-        elif r["outcome"] in ("differs", "stops", "magnified"):
+        elif r["outcome"] in ("differs", "stops", "magnified", "spread"):
             why = reasons.get(f"{r['repository']}/{r['run']}")
-            reason = f": {_cell(r['reason'])}" + (f" ({_cell(why)})" if why else "")
+            reason = f": {_cell(r['reason'], 400)}" + (f" ({_cell(why)})" if why else "")
         lines.append(
             f"| {name} | {r['commit'][:10]} | {_cell(r['run'])} | {r['half']} | {r['outcome']}{reason} |"
             f" {_ratio(r, start):.2f} |"

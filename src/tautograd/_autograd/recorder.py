@@ -9,6 +9,7 @@ interpreter specialises code for what it meets there.
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import os
 from sys import _getframe
@@ -44,6 +45,7 @@ _NAMES: dict[str, Any] = {
     "HALF_CODES": HALF_CODES,
     "NO_PARAMETERS": NO_PARAMETERS,
     "Tensor": Tensor,
+    "__builtins__": builtins.__dict__,  # by which NumPy's own code imports, in what it was called from
     "__name__": __name__,
     "apply_special": _apply_special,
     "asarray": np.asarray,
