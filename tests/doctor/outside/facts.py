@@ -42,6 +42,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "no-better-than-constant": ("TG805", "TG910"),
     "non-finite": ("TG701", "TG702"),
     "not-divided": ("TG104",),
+    "not-a-parameter": (),  # no rule: random tensors that a module keeps may be meant to stay
     "not-held": ("TG301", "TG302", "TG106"),
     "not-unfrozen": ("TG303",),
     "one-batch": ("TG907",),
@@ -59,6 +60,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "scaler-skips": ("TG702",),
     "schedule-idle": ("TG905",),
     "schedule-never-stepped": ("TG903",),
+    "schedule-rhythm": ("TG903", "TG905"),
     "schedule-period": ("TG905", "TG912"),
     "schedule-stale": ("TG903", "TG913"),
     "schedule-vanished": ("TG702", "TG905", "TG908"),
@@ -74,6 +76,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "swap-not-undone": ("TG305",),
     "symmetric": ("TG806", "TG802"),
     "target-not-detached": ("TG407",),
+    "term-dropped": (),
     "term-unused": ("TG302", "TG401", "TG408", "TG410"),
     "tie-parted": ("TG304",),
     "token-leak": ("TG906",),
