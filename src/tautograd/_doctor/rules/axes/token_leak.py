@@ -9,10 +9,11 @@ from ...._user_code.sites import Site
 from ...._user_code.stack import user_site
 from ...watch.aside import first_tensor, outputs
 from ...watch.backward_flow import line_of
-from ...watch.events import Backward, Loss, ModuleCall
+from ...watch.events import Backward, Hook, Loss, ModuleCall
 from ...watch.graph_walk import node_name, nodes
 from ..base import Rule
 from .next_in_sequence import relation
+from .words_in_graph import BY_GRADIENT, Words
 
 Call = tuple[Any, Any, Any, Site | None]  # a module, its arguments, its output, and the line
 _SHORTEST = 3  # tokens
@@ -79,11 +80,13 @@ for _ in range(4):
         self.call: Call | None = None  # of a language model, until its loss
         self.loss: Loss | None = None  # inside of a model's forward, until that is over
         self.tried: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.words = Words(doctor)
         self.leak: tuple[Any, str, Site | None] | None = (
             None  # until the line of a softmax is known
         )
 
     def on_module(self, event: ModuleCall) -> None:
+        self.words.on_module(event)
         if self.leak is not None and self.leak[0]() is event.module and event.grad_mode:
             self._tell(first_tensor(event.engine, event.output))
         if not event.args or not event.grad_mode or event.module in self.tried:
@@ -103,9 +106,16 @@ for _ in range(4):
         self.loss = event  # if the model is not over yet; what was called last may be a part of it
         if call is not None:
             self._judge(call, event)
+        found = self.words.asked(event)
+        if found is not None:
+            self.report(found, event.site, sure=BY_GRADIENT, fix=self.words.fix)
+
+    def on_hook(self, event: Hook) -> None:
+        self.words.hooked = True  # somebody would hear of a gradient
 
     def before_backward(self, event: Backward) -> None:
         self.call = self.loss = None
+        self.words.forget()
 
     def _judge(self, call: Call, event: Loss) -> None:
         module, args, output, _ = call
@@ -121,6 +131,7 @@ for _ in range(4):
             kind = relation(given.detach(), event.target)
             if kind and (is_only or kind == "next") and module not in self.tried:
                 self.tried.add(module)
+                self.words.is_over = True  # a copy says it better
                 self._try(event, call, place, kind)
 
     def _try(self, event: Loss, call: Call, place: int, kind: str) -> None:
