@@ -76,7 +76,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "swap-not-undone": ("TG305",),
     "symmetric": ("TG806", "TG802"),
     "target-not-detached": ("TG407",),
-    "term-dropped": (),
+    "term-dropped": ("TG412",),
     "term-unused": ("TG302", "TG401", "TG408", "TG410"),
     "tie-parted": ("TG304",),
     "token-leak": ("TG906",),
