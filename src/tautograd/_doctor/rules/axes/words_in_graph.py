@@ -66,7 +66,9 @@ class Words:
                 "target."
             )
         if kind == "same" and reached[at] and any(reached[:at]) and not any(reached[at + 1 :]):
-            self.fix = "loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())"
+            self.fix = (
+                "loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())"
+            )
             return (
                 "Each token is asked for itself, by scores that depend on it and on those before it: input "
                 "and target are the same."

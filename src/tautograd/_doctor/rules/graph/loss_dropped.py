@@ -156,11 +156,11 @@ for _ in range(6):
                 )
                 fix = f"return {suspect.name}  # in the place of {suspect.term}"
             else:
-                message = (
-                    f"`{suspect.name}` is overwritten before anything reads it: this loss is computed and thrown away."
-                )
+                message = f"`{suspect.name}` is overwritten before anything reads it: this loss is computed and thrown away."
                 fix = f"{suspect.name} = {suspect.name} + ...  # in line {suspect.other}"
-            self.report(message, site, fix_site=Site(span[0], suspect.other, suspect.function), fix=fix)
+            self.report(
+                message, site, fix_site=Site(span[0], suspect.other, suspect.function), fix=fix
+            )
 
     def _is_of_activations(self, total: Any) -> bool:
         """Whether a sum takes more of what went back than the term that did."""
