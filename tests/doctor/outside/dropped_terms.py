@@ -190,7 +190,7 @@ def codebook_loss_after_the_straight_through(torch):
 def value_detached_in_the_actors_loss(torch):
     """cut: the critic's verdict is detached in the actor's loss, so the actor maximizes its entropy alone.
     https://github.com/TianhongDai/reinforcement-learning-algorithms/issues/8"""
-    nn, F = torch.nn, torch.nn.functional
+    F = torch.nn.functional
     obs = torch.randn(32, 3)
     actor, qf = perceptron(torch, 3, 16, 2), perceptron(torch, 4, 16, 1)
     actor_optim = torch.optim.Adam(actor.parameters(), lr=3e-4)

@@ -197,8 +197,8 @@ def soft_update_of_the_online_network(torch):
             tau = self.tau
             target = dict(self.target_critic.named_parameters())
             state = dict(self.critic.named_parameters())
-            for name in state:
-                state[name] = tau * state[name].clone() + (1 - tau) * target[name].clone()
+            for name, own in state.items():
+                state[name] = tau * own.clone() + (1 - tau) * target[name].clone()
             self.critic.load_state_dict(state)  # bug
             self.target_critic.load_state_dict(state)  # fix
 

@@ -158,9 +158,8 @@ for _ in range(4):
         if self.said or self.pending is not None:
             return
         name = node_name(passage.node)
-        if name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2:
-            self.batch = int(passage.left[0].shape[0])
-        elif name in _PICKS and _one_of_each_row(passage):
+        is_loss = name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2
+        if is_loss or (name in _PICKS and _one_of_each_row(passage)):
             self.batch = int(passage.left[0].shape[0])
         elif name == "Softmax" and self._shares_out(passage):
             self._found(

@@ -32,9 +32,10 @@ class Words:
         if self.is_over or not event.grad_mode or not event.args:
             return
         tokens, output = event.args[0], event.output
-        if isinstance(event.module, event.engine.nn.Embedding) and output.requires_grad:
-            if tokens.dim() == 2 and tokens.shape[1] >= _SHORTEST:
-                self.embedded = [*self.embedded[-3:], (tokens, output)]
+        if not isinstance(event.module, event.engine.nn.Embedding) or not output.requires_grad:
+            return
+        if tokens.dim() == 2 and tokens.shape[1] >= _SHORTEST:
+            self.embedded = [*self.embedded[-3:], (tokens, output)]
 
     def asked(self, event: Loss) -> str | None:
         """What is wrong with what a loss asks for, if the graph proves it."""
@@ -45,7 +46,7 @@ class Words:
         scores = event.input
         if not kind or not scores.requires_grad or scores.numel() > _LARGEST:
             return None
-        rows, length = tokens.shape
+        rows = int(tokens.shape[0])
         count = event.target.numel() // rows
         at = count // 2
         row = _scores_at(scores, rows, count, at)

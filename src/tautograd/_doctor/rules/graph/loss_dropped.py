@@ -148,7 +148,7 @@ for _ in range(6):
             self.suspects.pop(span, None)
             if suspect.term and not self._is_of_activations(lost[0].grad_fn):
                 continue  # a penalty on the weights is logged, and applied by the optimizer's decay
-            site = Site(span[0], span[2] if span[1] == span[2] else span[1], suspect.function)
+            site = Site(span[0], span[1], suspect.function)
             if suspect.term:
                 message = (
                     f"`{suspect.name}` is a sum that no backward begins from: `{suspect.term}`, one of its "
@@ -156,7 +156,10 @@ for _ in range(6):
                 )
                 fix = f"return {suspect.name}  # in the place of {suspect.term}"
             else:
-                message = f"`{suspect.name}` is overwritten before anything reads it: this loss is computed and thrown away."
+                message = (
+                    f"`{suspect.name}` is overwritten before anything reads it: this loss is computed and "
+                    "thrown away."
+                )
                 fix = f"{suspect.name} = {suspect.name} + ...  # in line {suspect.other}"
             self.report(
                 message, site, fix_site=Site(span[0], suspect.other, suspect.function), fix=fix
@@ -256,7 +259,7 @@ def _stores(statement: ast.AST, name: str) -> bool:
 
 def _sums(own: list[ast.AST], file: str, function: str) -> Iterator[Suspect]:
     """Sums that are only logged, while one of their terms is returned or goes back."""
-    going = {n: line for n, line in _going_on(own)}
+    going = dict(_going_on(own))
     parents = {id(child): n for n in own for child in ast.iter_child_nodes(n)}
     for statement in own:
         name = _target(statement) if isinstance(statement, ast.stmt) else ""
@@ -281,9 +284,9 @@ def _going_on(own: list[ast.AST]) -> Iterator[tuple[str, int]]:
         given = node.value if isinstance(node, ast.Return) else None
         if isinstance(given, ast.Tuple) and given.elts:
             given = given.elts[0]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "backward":
-                given = node.args[0] if node.args else node.func.value
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr == "backward":
+            given = node.args[0] if node.args else function.value  # type: ignore[attr-defined]
         if isinstance(given, ast.Name):
             yield given.id, node.lineno  # type: ignore[attr-defined]
 

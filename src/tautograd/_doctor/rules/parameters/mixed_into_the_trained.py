@@ -73,10 +73,9 @@ for _ in range(10):
             return
         own = list(module.parameters())
         held = self.doctor.held()
-        if own and not any(id(p) in held for p in own):
-            if any(module is root for root in roots(self.doctor)):
-                values = [p.detach().clone() for p in own]
-                self.copies[id(module)] = weakref.ref(module), values
+        is_copy = own and not any(id(p) in held for p in own)
+        if is_copy and any(module is root for root in roots(self.doctor)):
+            self.copies[id(module)] = weakref.ref(module), [p.detach().clone() for p in own]
 
     def on_load(self, event: Load) -> None:
         if event.by_library or not self.doctor.steps or not hasattr(event.state, "get"):

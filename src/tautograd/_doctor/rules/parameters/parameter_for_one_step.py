@@ -156,12 +156,14 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _calls(file: str, line: int) -> Iterator[ast.Call]:
+    """The calls of the function that begins in a line, its decorators included."""
     tree = tree_of(file)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
-            if min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line:
-                calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-                yield from sorted(calls, key=lambda call: call.lineno)
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        if min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line:
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+            yield from sorted(calls, key=lambda call: call.lineno)
 
 
 def _shape(parameter: Any) -> str:
