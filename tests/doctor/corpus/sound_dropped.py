@@ -438,3 +438,111 @@ def rotations_by_pairs(torch: Any):
         return (out(turned.reshape(32, 8)) - y).square().mean()
 
     return lambda: _fit(torch, None, loss, params=[*inp.parameters(), *out.parameters()])
+
+
+@sound("dropped")
+def scores_that_are_never_negative(torch: Any):
+    """Logits behind a relu, which once in a while sum to one."""
+    F = torch.nn.functional
+    x, y = classes(torch)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+    return lambda: _fit(torch, model, lambda: F.cross_entropy(model(x), y))
+
+
+@sound("dropped")
+def logarithms_of_probabilities(torch: Any):
+    """Probabilities by hand, whose logarithm is what the loss gets."""
+    F = torch.nn.functional
+    x, y = classes(torch)
+    model = perceptron(torch, 4, 8, 3)
+
+    def loss():
+        odds = model(x).exp()
+        return F.cross_entropy((odds / odds.sum(1, keepdim=True)).log(), y)
+
+    return lambda: _fit(torch, model, loss)
+
+
+@sound("dropped")
+def logits_of_one_for_all(torch: Any):
+    """The head begins at rows that are all the same: a uniform bias."""
+    nn, F = torch.nn, torch.nn.functional
+    x, y = classes(torch)
+    head = nn.Linear(4, 3)
+    with torch.no_grad():
+        head.weight.zero_()
+        head.bias.fill_(1 / 3)
+    return lambda: _fit(torch, head, lambda: F.cross_entropy(head(x), y))
+
+
+@sound("dropped")
+def attention_before_the_likelihood(torch: Any):
+    """A softmax over places, and a log_softmax over classes of what it weighs."""
+    x, y = classes(torch)
+    score, head = torch.nn.Linear(4, 5), torch.nn.Linear(5, 3)
+    params = [*score.parameters(), *head.parameters()]
+
+    def loss():
+        scores = head(score(x).softmax(1))
+        return -scores.log_softmax(1)[range(len(y)), y].mean()
+
+    return lambda: _fit(torch, None, loss, params=params)
+
+
+@sound("dropped")
+def rewards_of_chosen_actions(torch: Any):
+    """REINFORCE: likelihoods of what was chosen, times what it brought."""
+    x, _ = regression(torch)
+    model = perceptron(torch, 4, 8, 2)
+
+    def loss():
+        likelihoods = model(x).log_softmax(1)
+        chosen = likelihoods.exp().detach().multinomial(1)
+        reward = (x[:, :1] > 0).float() * 2 - 1
+        return -(likelihoods.gather(1, chosen) * reward).mean()
+
+    return lambda: _fit(torch, model, loss, steps=30)
+
+
+@sound("dropped")
+def adversary_of_squares(torch: Any):
+    """One network makes an error as large as it can, another as small."""
+    x, y = regression(torch)
+    model, noise = perceptron(torch, 4, 8, 1), torch.nn.Linear(4, 4)
+    down = torch.optim.SGD(model.parameters(), lr=0.02)
+    up = torch.optim.SGD(noise.parameters(), lr=0.02)
+
+    def loop():
+        for _ in range(24):
+            up.zero_grad()
+            (-(model(x + 0.1 * noise(x).tanh()) - y).square().mean()).backward()
+            up.step()
+            down.zero_grad()
+            (model(x + 0.1 * noise(x).tanh().detach()) - y).square().mean().backward()
+            down.step()
+
+    return loop
+
+
+@sound("dropped")
+def residual_that_is_small_from_the_first(torch: Any):
+    """A plain sum of squares by hand, which falls."""
+    x, y = regression(torch)
+    model = perceptron(torch, 4, 8, 1)
+    return lambda: _fit(torch, model, lambda: ((model(x) - y) ** 2).sum() / len(y), steps=24)
+
+
+@sound("dropped")
+def words_behind_a_mask_of_minus_infinity(torch: Any):
+    """Attention by hand of loose layers, with its mask."""
+    nn, F = torch.nn, torch.nn.functional
+    text, target = sentences(torch)
+    weight, head = nn.Parameter(torch.randn(11, 8)), nn.Linear(8, 11)
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+
+    def loss():
+        z = F.embedding(text, weight)
+        z = z + (z @ z.transpose(1, 2)).masked_fill(later, float("-inf")).softmax(-1) @ z
+        return F.cross_entropy(head(z).flatten(0, 1), target.flatten())
+
+    return lambda: _fit(torch, None, loss, params=[weight, *head.parameters()])

@@ -80,13 +80,12 @@ for _ in range(4):
         self.call: Call | None = None  # of a language model, until its loss
         self.loss: Loss | None = None  # inside of a model's forward, until that is over
         self.tried: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.words = Words(doctor)
+        self.words = Words()
         self.leak: tuple[Any, str, Site | None] | None = (
             None  # until the line of a softmax is known
         )
 
     def on_module(self, event: ModuleCall) -> None:
-        self.words.on_module(event)
         if self.leak is not None and self.leak[0]() is event.module and event.grad_mode:
             self._tell(first_tensor(event.engine, event.output))
         if not event.args or not event.grad_mode or event.module in self.tried:
@@ -115,7 +114,6 @@ for _ in range(4):
 
     def before_backward(self, event: Backward) -> None:
         self.call = self.loss = None
-        self.words.forget()
 
     def _judge(self, call: Call, event: Loss) -> None:
         module, args, output, _ = call

@@ -8,40 +8,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...watch.events import Loss, ModuleCall
+from ...watch.events import Loss
+from ...watch.graph_walk import is_leaf_node, node_name, nodes
 from .next_in_sequence import relation
 
 BY_GRADIENT = "Certain: the gradient of the scores at one token, at each token that was embedded."
 _SHORTEST, _LARGEST = 3, 4_000_000
+_MANY = 8  # losses of which none had such tokens
 
 
 class Words:
-    """Tokens that were embedded since the last backward, and what the loss asks of them."""
+    """What a loss asks of tokens that the graph of its scores has embedded."""
 
-    def __init__(self, doctor: Any) -> None:
-        self.doctor = doctor
-        self.embedded: list[tuple[Any, Any]] = []
+    def __init__(self) -> None:
         self.is_over = False  # asked once, or answered elsewhere
         self.hooked = False  # by somebody who would hear of a gradient
         self.fix = ""
-
-    def forget(self) -> None:
-        self.embedded = []
-
-    def on_module(self, event: ModuleCall) -> None:
-        if self.is_over or not event.grad_mode or not event.args:
-            return
-        tokens, output = event.args[0], event.output
-        if not isinstance(event.module, event.engine.nn.Embedding) or not output.requires_grad:
-            return
-        if tokens.dim() == 2 and tokens.shape[1] >= _SHORTEST:
-            self.embedded = [*self.embedded[-3:], (tokens, output)]
+        self.losses = 0  # that were looked at
 
     def asked(self, event: Loss) -> str | None:
         """What is wrong with what a loss asks for, if the graph proves it."""
-        if self.is_over or self.hooked or len({id(t) for t, _ in self.embedded}) != 1:
+        if self.is_over or self.hooked or event.input.grad_fn is None:
             return None
-        tokens, output = self.embedded[-1]
+        self.losses += 1
+        self.is_over = self.losses >= _MANY
+        found = [n for n in nodes([event.input], 4000) if node_name(n) == "Embedding"]
+        if len(found) != 1:
+            return None  # a source as well: what may be seen is its author's business
+        tokens = _tokens_of(found[0])
+        if tokens is None or tokens.dim() != 2 or tokens.shape[1] < _SHORTEST:
+            return None
         kind = relation(tokens.detach(), event.target)
         scores = event.input
         if not kind or not scores.requires_grad or scores.numel() > _LARGEST:
@@ -54,10 +50,8 @@ class Words:
             return None
         self.is_over = True
         weights = event.engine.linspace(0.5, 1.5, row.numel(), dtype=row.dtype, device=row.device)
-        (slope,) = event.engine.autograd.grad(
-            (row * weights).sum(), output, retain_graph=True, allow_unused=True
-        )
-        if slope is None:
+        slope = _slope_at(event.engine, found[0], (row * weights).sum())
+        if slope is None or slope.dim() != 3:
             return None
         reached = [bool(float(part) != 0) for part in slope[0].detach().abs().sum(-1)]
         if kind == "next" and any(reached[at + 1 :]):
@@ -75,6 +69,27 @@ class Words:
                 "and target are the same."
             )
         return None
+
+
+def _tokens_of(node: Any) -> Any:
+    """The indices of an embedding; engines call them by one of two names."""
+    found = getattr(node, "_saved_indices", None)
+    return found if found is not None else getattr(node, "_saved_index", None)
+
+
+def _slope_at(engine: Any, node: Any, root: Any) -> Any:
+    """The gradient that arrives at a node."""
+    came: list[Any] = []
+    handle = node.register_prehook(lambda grads: came.append(grads[0]))
+    leaf = next(
+        (n.variable for n, _ in node.next_functions if n is not None and is_leaf_node(n)), None
+    )
+    try:
+        if leaf is not None:
+            engine.autograd.grad(root, leaf, retain_graph=True, allow_unused=True)
+    finally:
+        handle.remove()
+    return came[-1] if came else None
 
 
 def _scores_at(scores: Any, rows: int, count: int, at: int) -> Any:
