@@ -80,7 +80,7 @@ TELLS = {
     "two_tasks": ("TG401",),
     "unfreeze_late": ("TG301",),
     "vae_blobs": ("TG502",),
-    "vae_normal": ("TG401", "TG412", "TG802"),
+    "vae_normal": ("TG401", "TG413", "TG802"),
     "warm_up_factor": ("TG905",),
     "wgan_clamp": ("TG205", "TG305", "TG702"),
 }

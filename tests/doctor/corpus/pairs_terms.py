@@ -8,7 +8,7 @@ from .case import pair
 from .parts import classes, perceptron, regression
 
 
-@pair("TG506")
+@pair("TG412")
 def reconstruction_overwritten_by_the_penalty(torch: Any):
     """The penalty gets the name of the loss, in another line."""
     F = torch.nn.functional
@@ -126,7 +126,7 @@ def a_formula_written_out_twice(torch: Any):
     return lambda: run(again), lambda: run(of_the_other)
 
 
-@pair("TG412")
+@pair("TG413")
 def latent_drawn_by_normal(torch: Any):
     """A variational autoencoder: the divergence moves the encoder, the reconstruction does not."""
     F = torch.nn.functional
@@ -153,7 +153,7 @@ def latent_drawn_by_normal(torch: Any):
     return lambda: run(cut), lambda: run(with_a_path)
 
 
-@pair("TG412")
+@pair("TG413")
 def weights_sampled_without_a_path(torch: Any):
     """Weights drawn by Normal.sample(), which knows no gradient, beside a divergence that has one."""
     F = torch.nn.functional

@@ -17,6 +17,7 @@ from typing import Any
 from ..._user_code.owners import Owner, owners
 from . import (
     axes,
+    dropped,
     formulas,
     gradients,
     graphs,
@@ -34,6 +35,7 @@ from .writers import written
 __all__ = ["Fix", "Outcome", "mended"]
 WRITERS = (
     axes,
+    dropped,
     formulas,
     gradients,
     graphs,

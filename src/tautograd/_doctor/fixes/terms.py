@@ -1,4 +1,4 @@
-"""Terms that were overwritten, written twice, or made of a draw, mended where they are written: TG412, TG506, TG507."""
+"""Terms that were overwritten, written twice, or made of a draw, mended where they are written: TG413, TG506, TG507."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .source import Source
 from .writers import writes
 
 
-@writes("TG412")
+@writes("TG413")
 def draw_with_a_path(source: Source, finding: Any, line: int) -> Iterator[str]:
     """`mean + std * randn_like(std)` for `normal(mean, std)`, and `rsample` for `sample`."""
     for node in source.at(line):

@@ -23,6 +23,7 @@ from .similarities import ACROSS, NORMS, norm_across, norm_of_the_divided
 _LOSSES = frozenset(
     ("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "BinaryCrossEntropyWithLogits")
 )
+_PICKS = frozenset(("Index", "Gather"))  # of one entry of each row, as a likelihood by hand does
 _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 _OVER_CLASSES = frozenset(("LogSoftmax", "Softmax", "NllLoss", "NllLoss2D"))
 
@@ -145,7 +146,8 @@ class MixedSamples(Rule):
         if self.said or self.pending is not None:
             return
         name = node_name(passage.node)
-        if name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2:
+        is_loss = name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2
+        if is_loss or (name in _PICKS and _one_of_each_row(passage)):
             self.batch = int(passage.left[0].shape[0])
         elif name == "Softmax" and self._shares_out(passage):
             self._found(
@@ -246,3 +248,11 @@ class MixedSamples(Rule):
         self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(site=None, **self.pending[2])
+
+
+def _one_of_each_row(passage: Passage) -> bool:
+    before, after = passage.left[0], passage.came[0]
+    if before is None or after is None or before.dim() != 2:
+        return False
+    rows, entries = (int(n) for n in before.shape)
+    return after.numel() == rows > 1 and entries > 1

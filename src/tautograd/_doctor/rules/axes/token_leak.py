@@ -9,10 +9,11 @@ from ...._user_code.sites import Site
 from ...._user_code.stack import user_site
 from ...watch.aside import first_tensor, outputs
 from ...watch.backward_flow import line_of
-from ...watch.events import Backward, Loss, ModuleCall
+from ...watch.events import Backward, Hook, Loss, ModuleCall
 from ...watch.graph_walk import node_name, nodes
 from ..base import Rule
 from .next_in_sequence import relation
+from .words_in_graph import BY_GRADIENT, Words
 
 Call = tuple[Any, Any, Any, Site | None]  # a module, its arguments, its output, and the line
 _SHORTEST = 3  # tokens
@@ -63,6 +64,7 @@ class TokenLeak(Rule):
         self.call: Call | None = None  # of a language model, until its loss
         self.loss: Loss | None = None  # inside of a model's forward, until that is over
         self.tried: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.words = Words()
         self.leak: tuple[Any, str, Site | None] | None = (
             None  # until the line of a softmax is known
         )
@@ -87,6 +89,12 @@ class TokenLeak(Rule):
         self.loss = event  # if the model is not over yet; what was called last may be a part of it
         if call is not None:
             self._judge(call, event)
+        found = self.words.asked(event)
+        if found is not None:
+            self.report(found, event.site, sure=BY_GRADIENT, fix=self.words.fix)
+
+    def on_hook(self, event: Hook) -> None:
+        self.words.hooked = True  # somebody would hear of a gradient
 
     def before_backward(self, event: Backward) -> None:
         self.call = self.loss = None
@@ -105,6 +113,7 @@ class TokenLeak(Rule):
             kind = relation(given.detach(), event.target)
             if kind and (is_only or kind == "next") and module not in self.tried:
                 self.tried.add(module)
+                self.words.is_over = True  # a copy says it better
                 self._try(event, call, place, kind)
 
     def _try(self, event: Loss, call: Call, place: int, kind: str) -> None:

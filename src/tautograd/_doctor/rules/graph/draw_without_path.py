@@ -1,4 +1,4 @@
-"""Random numbers drawn around what is to be learned, and used as if there were a way back: TG412."""
+"""Random numbers drawn around what is to be learned, and used as if there were a way back: TG413."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..base import Rule
 class DrawWithoutPath(Rule):
     """The loss depends on normal numbers drawn around what the step moves, by a draw that has no gradient."""
 
-    code = "TG412"
+    code = "TG413"
     name = "draw-without-path"
     why = (
         "torch.normal(mean, std) and Normal.sample() give numbers without a history. A mean and a deviation of which "

@@ -245,7 +245,7 @@ class Ascent(Rule):
         if self.said or not self.sign or climbs != (self.sign > 0):
             return
         self.errors.append(abs(event.loss))
-        if len(self.errors) == self.enough and self._grows() and self._is_alone(event):
+        if len(self.errors) >= self.enough and self._grows() and self._is_alone(event):
             self.said = True
             self.report(
                 f"{'The optimizer maximizes' if climbs else 'What is minimized is minus'} an error: it has "
@@ -272,14 +272,28 @@ class Ascent(Rule):
 def _sign(roots: tuple[Any, ...]) -> int:
     """1 if the loss is an error, -1 if it is minus an error, 0 if it is anything else."""
     node, sign = (roots[0].grad_fn, 1) if len(roots) == 1 else (None, 1)
-    for _ in range(3):
+    for _ in range(4):
         if node is None:
             return 0
         name = node_name(node)
         if name in _ERRORS:
             return sign
-        if name not in ("Neg", "Mean"):
+        if name in ("Pow", "Abs"):
+            return sign if _is_error_by_hand(node) else 0
+        if name in ("Index", "Gather") and node_name(node.next_functions[0][0]) == "LogSoftmax":
+            return -sign  # the likelihood of the right class: minus an error
+        if name not in ("Neg", "Mean", "Sum"):
             return 0
         sign = -sign if name == "Neg" else sign
         node = node.next_functions[0][0]
     return 0
+
+
+def _is_error_by_hand(node: Any) -> bool:
+    """Whether a square or an absolute value is of a difference to what has no history: a target."""
+    if node_name(node) == "Pow" and getattr(node, "_saved_exponent", None) != 2:
+        return False
+    given = node.next_functions[0][0]
+    if given is None or node_name(given) != "Sub":
+        return False
+    return sum(n is not None for n, _ in given.next_functions) == 1

@@ -1,6 +1,8 @@
-"""A loss that the next one overwrites: TG506."""
+"""A loss that the next turn of its loop overwrites: TG506. Two lines that do so are TG412's."""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 from ...._user_code.sites import Site
 from ...watch.events import Traced
@@ -9,14 +11,14 @@ from ..base import Rule
 
 
 class OverwrittenLoss(Rule):
-    """Several losses get one name in a step, and only the last one is used: `=` where `+=` was meant."""
+    """Each turn of a loop gives its loss the name of the last one, and only the last of all is used."""
 
     code = "TG506"
     name = "overwritten-loss"
     severity = "warning"
     why = (
         "A loss that gets the name of another replaces it. What the first one asked of the model is asked by nobody: "
-        "of a sequence only the last step is learned, of several terms only the last."
+        "of a sequence only the last step is learned, of several heads only the last."
     )
     quiet = (
         "Losses that are read (by item(), in a comparison, in a sum, by a backward of their own) or kept, and those "
@@ -44,28 +46,22 @@ class OverwrittenLoss(Rule):
     def on_traced(self, event: Traced) -> None:
         if not event.is_over:
             return
-        used: dict[tuple[str, str, str], Site] = {}  # name and function -> the line that is used
-        dropped: dict[tuple[str, str, str], list[Site]] = {}
+        used: set[tuple[str, Site]] = set()
+        dropped: dict[tuple[str, Site], int] = defaultdict(int)
         for scalar in event.values.scalars:
             found = assigned(scalar.stack)
-            if found is None:
-                continue
-            name, site = found
-            key = name, site.file, site.function
-            if scalar.is_read:
-                used[key] = site
-            elif scalar.is_dropped and not is_conditional(scalar.stack):
-                dropped.setdefault(key, []).append(site)
-        for key in dropped.keys() & used.keys():
-            self._tell(key[0], dropped[key], used[key])
+            if found is not None and scalar.is_read:
+                used.add(found)
+            elif found is not None and scalar.is_dropped and not is_conditional(scalar.stack):
+                dropped[found] += 1
+        for (name, site), many in dropped.items():
+            if (name, site) in used:
+                self._tell(name, site, many)
 
-    def _tell(self, name: str, dropped: list[Site], used: Site) -> None:
-        site, many = dropped[0], len(dropped)
-        by = "the next one" if site == used else f"another one, in line {used.line},"
+    def _tell(self, name: str, site: Site, many: int) -> None:
+        losses = "A loss" if many == 1 else f"{many} losses"
         self.report(
-            f"{many} {'loss' if many == 1 else 'losses'} of this line in one step: {by} gets the name {name} "
-            "before anything has read it. The step learns of the last one only.",
-            site if site == used else used, figures={"dropped": many},
-            fix=f"# {name} = {name} + ..., begun at 0 before the loop" if site == used
-            else f"# {name} = {name} + ..., or another name",
+            f"{losses} of this line in one step: the next one gets the name {name} before anything has read it. "
+            "The step learns of the last one only.",
+            site, figures={"dropped": many}, fix=f"# {name} = {name} + ..., from 0 on before the loop",
         )  # fmt: skip
