@@ -1,11 +1,9 @@
 """Mixed inputs, whose loss takes the labels of the first of each pair twice."""
 
-import numpy as np
 import torch
 import torch.nn as nn
 
 torch.manual_seed(0)
-np.random.seed(0)
 centers = torch.randn(4, 10) * 2
 labels = torch.randint(0, 4, (400,))
 inputs = centers[labels] + torch.randn(400, 10)
@@ -15,7 +13,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_de
 
 
 def mixup_data(x, y, alpha=0.4):
-    lam = float(np.random.beta(alpha, alpha))
+    lam = torch.distributions.Beta(alpha, alpha).sample().item()
     index = torch.randperm(x.size(0))
     mixed = lam * x + (1 - lam) * x[index]
     return mixed, y, y[index], lam
@@ -23,6 +21,7 @@ def mixup_data(x, y, alpha=0.4):
 
 for epoch in range(6):
     perm = torch.randperm(len(inputs))
+    total = 0.0
     for i in range(0, len(inputs), 40):
         idx = perm[i : i + 40]
         x, ya, yb, lam = mixup_data(inputs[idx], labels[idx])
@@ -32,8 +31,10 @@ for epoch in range(6):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        total += loss.item() * len(idx)
     model.eval()
     with torch.no_grad():
         hits = (model(inputs).argmax(1) == labels).float().mean().item()
     model.train()
-    print(f"epoch {epoch}: loss {loss.item():.3f}, right {hits:.2f}")
+    shown = total / len(inputs)
+    print(f"epoch {epoch}: loss {shown:.3f}, right {hits:.2f}")
