@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 
 import pytest
@@ -69,8 +70,9 @@ def searches(monkeypatch):
     return found
 
 
+@pytest.mark.parametrize("is_postponed", [True, False])
 @pytest.mark.parametrize("is_on", [True, False])
-def test_ends_without_a_search_when_nobody_took_a_stand_in(modules, searches, is_on):
+def test_ends_without_a_search_when_nobody_took_a_stand_in(modules, searches, is_on, is_postponed):
     library = modules("a_library", loss=lambda: 1, other=lambda: 2)
     user = modules("a_user", own_name=library.loss)
     originals, known = (library.loss, library.other), dict(everywhere._known)
@@ -83,7 +85,8 @@ def test_ends_without_a_search_when_nobody_took_a_stand_in(modules, searches, is
     if not is_on:
         switch.off()
     searches.clear()
-    switch.end()
+    with in_one_search() if is_postponed else nullcontext():
+        switch.end()
     assert not searches
     assert (library.loss, user.own_name, library.other) == (originals[0], originals[0], None)
     assert everywhere._known == known

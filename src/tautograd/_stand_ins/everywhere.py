@@ -23,6 +23,9 @@ class _Known:
     def __init__(self, function: Any) -> None:
         self.function = self.top = function
         self.layers: list[Layer] = []
+        self._all_layers: set[Layer] = (
+            set()
+        )  # a layer holds what it made: its references are counted
         self.stand_ins: dict[int, Any] = {}  # by identity: all that may have been taken for it
         self.places: dict[tuple[int, str], tuple[Any, str]] = {}  # by a module's variables and name
         self.users = 0
@@ -30,6 +33,7 @@ class _Known:
 
     def enter(self, layer: Layer) -> None:
         self.layers.append(layer)
+        self._all_layers.add(layer)
 
     def leave(self, layer: Layer) -> None:
         if layer in self.layers:
