@@ -67,6 +67,35 @@ def _median(g: Any, s: Any, x: V) -> Any:
     return _nth(g, flat, _middle(g, count), 0, False)[0]
 
 
+@lower("searchsorted")
+def _searchsorted(
+    g: Any, s: Any, sequence: V, values: V, sorter: Any, right: bool, int32: bool
+) -> Any:
+    """How many elements stand before: those that are smaller, or not larger."""
+    if sorter is not None:
+        axis = sequence.rank - 1
+        sequence = V.of(
+            g.op("GatherElements", sequence, sorter, axis=axis), sequence.shape, sequence.dtype
+        )
+    spread = g.op("Unsqueeze", values, g.axes([values.rank]))
+    lined = (
+        sequence if sequence.rank == 1 else g.op("Unsqueeze", sequence, g.axes([sequence.rank - 1]))
+    )
+    before = g.op("LessOrEqual" if right else "Less", lined, spread)
+    counted = V.of(g.cast(before, s.out.dtype), (*values.shape, sequence.shape[-1]), s.out.dtype)
+    return reduced(g, "ReduceSum", counted, [values.rank], False)
+
+
+@lower("isin")
+def _isin(g: Any, s: Any, x: V, tests: V, invert: bool) -> Any:
+    flat = g.op("Reshape", tests, np.array([-1]))
+    same = g.op("Equal", g.op("Unsqueeze", x, g.axes([x.rank])), flat)
+    counted = V.of(g.cast(same, np.int64), (*x.shape, product(tests.shape)), np.int64)
+    count = reduced(g, "ReduceSum", counted, [x.rank], False)
+    there = g.op("Greater", count, g.constant(np.array(0)))
+    return g.op("Not", there) if invert else there
+
+
 @lower("unique2")
 def _unique(g: Any, s: Any, x: V, dim: Any = None) -> Any:
     values, _, inverse, counts = g.op("Unique", x, sorted=1, outputs=4)
