@@ -112,6 +112,11 @@ SIZES: dict[str, Callable[[Any], Any]] = {
     "top": lambda x: x.topk(3, dim=1),
     "sorted": lambda x: x.sort(dim=1, descending=True)[0],
     "rolled": lambda x: (x.roll(1, 1), x.repeat(2, 1, 1), x.tril()),
+    "the middle": lambda x: (x.median(), x.median(1)[0], x.kthvalue(2, 1)[0]),
+    "by indices": lambda x: x[torch.arange(x.shape[0]), x.shape[1] // 2],
+    "a grid": lambda x: torch.stack(
+        torch.meshgrid(torch.arange(x.shape[0]), torch.arange(x.shape[1]), indexing="ij")
+    ),
     "running": lambda x: (x.cumsum(1), x.cumprod(1), x.cummax(1)[0], x.std(1), x.var((0, 1))),
     "all in one": lambda x: (
         x.reshape(-1, x.shape[-1]).view(x.shape[0], x.shape[1], 2, -1).permute(2, 1, 0, 3)

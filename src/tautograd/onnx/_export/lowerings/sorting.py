@@ -34,32 +34,37 @@ def _sort(g: Any, s: Any, x: V, dim: int, descending: bool) -> Any:
     return _top(g, x, g.length(x.shape[dim]), dim, descending)
 
 
-def _nth(g: Any, s: Any, x: V, k: Any, dim: int, keepdim: bool) -> Any:
-    """The k-th smallest, counted from 1."""
+def _nth(g: Any, x: V, place: Any, dim: int, keepdim: bool) -> Any:
+    """The smallest but `place`, which is a tensor of one element."""
     if not x.rank:
         return g.op("Identity", x), np.array(0)
     found = _top(g, x, g.length(x.shape[dim]), dim, False)
-    place = g.length(k - 1) if keepdim else g.scalar(k - 1)
+    place = place if keepdim else g.op("Squeeze", place, np.array([0]))
     return tuple(g.op("Gather", part, place, axis=dim % x.rank) for part in found)
+
+
+def _middle(g: Any, count: Any) -> Any:
+    """Where the median stands: of an even number, the lower of two."""
+    return g.op("Div", g.op("Sub", g.length(count), np.array([1])), np.array([2]))
 
 
 @lower("kthvalue")
 def _kthvalue(g: Any, s: Any, x: V, k: Any, dim: int, keepdim: bool) -> Any:
-    return _nth(g, s, x, k, dim, keepdim)
+    return _nth(g, x, g.length(k - 1), dim, keepdim)
 
 
 @lower("median_dim")
 def _median_dim(g: Any, s: Any, x: V, dim: int, keepdim: bool) -> Any:
     if not x.rank:
         return g.op("Identity", x), np.array(0)
-    return _nth(g, s, x, (x.shape[dim] + 1) // 2, dim, keepdim)
+    return _nth(g, x, _middle(g, x.shape[dim]), dim, keepdim)
 
 
 @lower("median")
 def _median(g: Any, s: Any, x: V) -> Any:
     count = product(x.shape)
     flat = V.of(g.op("Reshape", x, np.array([-1])), (count,), x.dtype)
-    return _nth(g, s, flat, (count + 1) // 2, 0, False)[0]
+    return _nth(g, flat, _middle(g, count), 0, False)[0]
 
 
 @lower("searchsorted")

@@ -164,7 +164,7 @@ def _in_rows(g: Any, x: V, index: V, source: V, dim: int) -> tuple[Any, Any]:
     """An index and a source without dimensions as those of one place."""
     if not index.rank:
         index = g.op("Reshape", index, np.array([1]))
-    if isinstance(source, V) and source.rank < x.rank:
+    if source.rank < x.rank:
         source = g.op("Unsqueeze", source, g.axes([dim % x.rank]))
     return index, source
 
