@@ -78,3 +78,47 @@ def words_of_a_function_see_all(torch: Any):
         return F.cross_entropy(read(mask=True).flatten(0, 1), target.flatten())
 
     return lambda: _fit(torch, params, wrong), lambda: _fit(torch, params, right)
+
+
+@pair("TG904")
+def heads_viewed_into_their_place(torch: Any):
+    """(batch, time, heads, size) is viewed as (batch, heads, time, size)."""
+    nn = torch.nn
+    x = torch.randn(4, 5, 3)
+    y = x.sum((1, 2))
+    inp, out = nn.Linear(3, 8), nn.Linear(8, 1)
+    params = [*inp.parameters(), *out.parameters()]
+
+    def score(split):
+        z = split(inp(x).view(4, 5, 2, 4))
+        z = (z @ z.transpose(-2, -1)).softmax(-1) @ z
+        return (out(z.transpose(1, 2).flatten(2)).mean((1, 2)) - y).square().mean()
+
+    def wrong(z):
+        return z.view(4, 2, 5, 4)  # bug: here
+
+    def right(z):
+        return z.transpose(1, 2)
+
+    return lambda: _fit(torch, params, lambda: score(wrong)), lambda: _fit(
+        torch, params, lambda: score(right)
+    )
+
+
+@pair("TG904")
+def likelihood_by_hand_of_shares_of_the_batch(torch: Any):
+    """A softmax over the samples, of which each sample's class is picked."""
+    x, y = classes(torch)
+    model = perceptron(torch, 4, 8, 3)
+
+    def wrong():
+        shares = model(x).softmax(0)  # bug: here
+        return -(shares.gather(1, y[:, None]) + 1e-9).log().mean()  # bug: here
+
+    def right():
+        return -(model(x).softmax(1).gather(1, y[:, None]) + 1e-9).log().mean()
+
+    return (
+        lambda: _fit(torch, model.parameters(), wrong),
+        lambda: _fit(torch, model.parameters(), right),
+    )
