@@ -52,33 +52,21 @@ class LossDropped(Rule):
     sure = "Seen: what this line made is in the graph of no backward, and nothing else reads it."
     refute = "The line is a leftover, and its loss is not wanted."
     fix = "loss = loss + other_loss  # both of them"
-    bug = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 2)
-for _ in range(6):
-    out = model(x)
-    loss = F.mse_loss(out, y)  # here
-    loss = 0.1 * out.abs().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 2)
-for _ in range(6):
-    out = model(x)
-    loss = F.mse_loss(out, y)
-    loss += 0.1 * out.abs().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  F = torch.nn.functional
+  model = torch.nn.Linear(3, 2)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 2)
+  for _ in range(6):
+      out = model(x)
+-     loss = F.mse_loss(out, y)  # here
++     loss = F.mse_loss(out, y)
+-     loss = 0.1 * out.abs().mean()
++     loss += 0.1 * out.abs().mean()
+      optimizer.zero_grad()
+      loss.backward()
+      optimizer.step()
 """
     _most = 3  # iterations that are watched
 

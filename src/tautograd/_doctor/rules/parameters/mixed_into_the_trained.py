@@ -28,37 +28,22 @@ class MixedIntoTheTrained(Rule):
     )
     sure = "Measured: what is loaded lies on the line between the two networks, each time."
     fix = "target.load_state_dict(mixture)  # into the copy"
-    bug = """
-import copy
-torch.manual_seed(0)
-online = torch.nn.Linear(3, 1)
-target = copy.deepcopy(online)
-optimizer = torch.optim.SGD(online.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(10):
-    with torch.no_grad():
-        aim = 0.5 * y + 0.5 * target(x)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(online(x), aim).backward()
-    optimizer.step()
-    mine, theirs = online.state_dict(), target.state_dict()
-    online.load_state_dict({k: 0.1 * mine[k] + 0.9 * theirs[k] for k in mine})  # here
-"""
-    fixed = """
-import copy
-torch.manual_seed(0)
-online = torch.nn.Linear(3, 1)
-target = copy.deepcopy(online)
-optimizer = torch.optim.SGD(online.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(10):
-    with torch.no_grad():
-        aim = 0.5 * y + 0.5 * target(x)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(online(x), aim).backward()
-    optimizer.step()
-    mine, theirs = online.state_dict(), target.state_dict()
-    target.load_state_dict({k: 0.1 * mine[k] + 0.9 * theirs[k] for k in mine})
+    example = """
+  import copy
+  torch.manual_seed(0)
+  online = torch.nn.Linear(3, 1)
+  target = copy.deepcopy(online)
+  optimizer = torch.optim.SGD(online.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(10):
+      with torch.no_grad():
+          aim = 0.5 * y + 0.5 * target(x)
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(online(x), aim).backward()
+      optimizer.step()
+      mine, theirs = online.state_dict(), target.state_dict()
+-     online.load_state_dict({k: 0.1 * mine[k] + 0.9 * theirs[k] for k in mine})  # here
++     target.load_state_dict({k: 0.1 * mine[k] + 0.9 * theirs[k] for k in mine})
 """
     enough = 5  # loads
 

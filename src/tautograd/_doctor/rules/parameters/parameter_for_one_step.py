@@ -39,30 +39,21 @@ class ParameterForOneStep(Rule):
     )
     sure = "Certain: each of them was reached by one loss, and by no other."
     fix = "self.weight = torch.nn.Parameter(...)  # in __init__, once"
-    bug = """
-torch.manual_seed(0)
-body = torch.nn.Linear(3, 4)
-optimizer = torch.optim.SGD(body.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-def score(hidden):
-    head = torch.nn.Linear(4, 1)
-    return head(hidden.tanh())
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(score(body(x)), y).backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-body, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-def score(hidden):
-    return head(hidden.tanh())
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(score(body(x)), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+- body = torch.nn.Linear(3, 4)
++ body, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+- optimizer = torch.optim.SGD(body.parameters(), lr=0.01)
++ optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  def score(hidden):
+-     head = torch.nn.Linear(4, 1)
+      return head(hidden.tanh())
+  for _ in range(6):
+      optimizer.zero_grad()
+-     torch.nn.functional.mse_loss(score(body(x)), y).backward()  # here
++     torch.nn.functional.mse_loss(score(body(x)), y).backward()
+      optimizer.step()
 """
     many = 4  # steps in a row
 
