@@ -87,11 +87,13 @@ demo: $(DEMO_VENV)/.stamp
 PYTEST := $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 
 # The doctor looks at every global of every loaded module when it starts and stops, so its tests run in
-# processes of their own, which have not loaded what all the others need.
+# processes of their own, which have not loaded what all the others need. Those of autograd run once more with
+# every recorder as machine code.
 test: $(VENV)/.stamp-test
 ifeq ($(strip $(PYTEST_ARGS)),)
 	@$(PYTEST) -m "not slow" --ignore=tests/doctor
 	@$(PYTEST) -m "not slow" tests/doctor
+	@TAUT_RECORDERS=now $(PYTEST) -m "not slow" tests/autograd
 else
 	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 endif
