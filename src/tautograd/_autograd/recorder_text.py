@@ -303,3 +303,9 @@ def text_of(op: Op, function: str) -> str:
     parameters, body = FUNCTIONS[function]
     parameters = parameters.format(inputs=", ".join(Body(op).xs))
     return "\n".join([f"def recorder({parameters}):", *body(op).lines, ""])
+
+
+def counting(text: str) -> str:
+    """The same, for a function that counts its calls."""
+    head, _, body = text.partition("\n")
+    return f"{head}\n    counted(function)\n{body}"
