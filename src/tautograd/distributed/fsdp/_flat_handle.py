@@ -65,6 +65,13 @@ def _divisors(ranks: int) -> tuple[float, float]:
     return float(before), ranks / before
 
 
+def _aligned(at: int, parameter: Any, precision: MixedPrecision) -> int:
+    """Where the next parameter begins, at a multiple of 16 bytes: kernels that read several numbers at once like it."""
+    dtype = precision.param_dtype or parameter.dtype
+    each = max(1, 16 // dtype.itemsize)
+    return -(-at // each) * each
+
+
 class FlatHandle:
     """Gathers the parameters of one unit, sums their gradients, and lets go of both."""
 
@@ -96,17 +103,25 @@ class FlatHandle:
                 parameter, name, owners, at, tuple(parameter.shape), parameter.requires_grad
             )
             self.pieces.append(piece)
-            at = piece.stop
+            at = _aligned(piece.stop, parameter, precision) if original else piece.stop
         _check_alike(self.pieces, original)
         self.size = at
         self.dtype: Any = self.pieces[0].parameter.dtype
         self.chunk = -(-at // self.ranks)
-        line = np.concatenate([p.parameter.detach()._data.reshape(-1) for p in self.pieces])
+        line = self._laid([p.parameter.detach()._data for p in self.pieces])
         self.shard: Any = make(self._cut(line))  # the shard's memory, which visible parameters share
         self.visible = self._make_visible()
         self.show_shards()
 
     # --- shards ---------------------------------------------------------------------------------
+
+    def _laid(self, arrays: list[Any]) -> Any:
+        """The line of such parameters or gradients; None is zero."""
+        line = np.zeros(self.size, self.dtype.numpy)
+        for piece, array in zip(self.pieces, arrays, strict=True):
+            if array is not None:
+                line[piece.start : piece.stop] = array.reshape(-1)
+        return line
 
     def _cut(self, line: Any) -> Any:
         """This rank's part of a line, with zeros behind its end."""
@@ -305,8 +320,7 @@ class FlatHandle:
         shown, self._summoned = self._summoned, None
         if shown and (keep or not self.strategy.shards):
             now = [self._shown(p) for p in self.pieces]
-            line = np.concatenate([t.detach()._data.reshape(-1) for t in now])
-            self.shard._data[...] = self._cut(line)
+            self.shard._data[...] = self._cut(self._laid([t.detach()._data for t in now]))
             for one in self.visible:
                 one.parameter._version_box[0] += 1
             if shown[0]._grad is not None:
@@ -321,9 +335,7 @@ class FlatHandle:
         return tensor
 
     def _take_gradients(self, now: list[Any]) -> None:
-        zero = [np.zeros(p.shape, self.dtype.numpy).reshape(-1) for p in self.pieces]
-        own = [z if t._grad is None else t._grad._data.reshape(-1) for t, z in zip(now, zero, strict=True)]
-        part = self._cut(np.concatenate(own))
+        part = self._cut(self._laid([None if t._grad is None else t._grad._data for t in now]))
         for one in self.visible:
             if one.parameter._grad is not None:
                 one.parameter._grad._data[...] = part[one.start : one.stop].reshape(one.shape)

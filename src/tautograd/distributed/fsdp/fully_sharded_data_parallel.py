@@ -102,8 +102,7 @@ def _groups_of(
         return mesh.get_group(1), mesh.get_group(0)
     if process_group is None and policy is None:
         raise ValueError(
-            f"Manual wrapping with {strategy}",
-            "requires explicit specification of process group or device_mesh.",
+            f"Manual wrapping with {strategy} requires explicit specification of process group or device_mesh."
         )
     if process_group is None:
         return _by_machine()
