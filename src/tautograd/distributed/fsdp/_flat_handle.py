@@ -105,9 +105,9 @@ class FlatHandle:
             self.pieces.append(piece)
             at = _aligned(piece.stop, parameter, precision) if original else piece.stop
         _check_alike(self.pieces, original)
-        self.size = at
+        self.size = self.pieces[-1].stop
         self.dtype: Any = self.pieces[0].parameter.dtype
-        self.chunk = -(-at // self.ranks)
+        self.chunk = -(-self.size // self.ranks)
         line = self._laid([p.parameter.detach()._data for p in self.pieces])
         self.shard: Any = make(self._cut(line))  # the shard's memory, which visible parameters share
         self.visible = self._make_visible()

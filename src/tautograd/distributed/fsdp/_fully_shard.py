@@ -12,8 +12,10 @@ from ..._trees.nests import Nests
 from ...nn.modules.module import Module
 from .._groups import _get_default_group
 from ..device_mesh import init_device_mesh
+from ..tensor import DTensor
 from ..tensor.placement_types import Shard
-from ._param_group import ParamGroup, ShardedParameter, managed
+from ._copied_group import CopiedGroup
+from ._param_group import ParamGroup, ShardedParameter
 from .policies import MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
@@ -213,8 +215,11 @@ def fully_shard(
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     policy = mp_policy or MixedPrecisionPolicy()
     held = _parameters_of(modules, ignored_params or set())
-    sharded = []
+    sharded, copied = [], []
     for parameter, owners in held:
+        if isinstance(parameter, DTensor):
+            copied.append(parameter)
+            continue
         placement = shard_placement_fn(parameter) if shard_placement_fn is not None else None
         if not parameter.dim():
             raise ValueError(
@@ -223,7 +228,8 @@ def fully_shard(
             )
         dim = 0 if placement is None else placement.dim % parameter.dim()
         sharded.append(ShardedParameter(owners, parameter, mesh, dim))
-    groups = [ParamGroup(sharded, mesh, policy)] if sharded else []
+    groups: list[Any] = [ParamGroup(sharded, mesh, policy)] if sharded else []
+    groups += [CopiedGroup(copied, mesh)] if copied else []
     releases = None if reshard_after_forward is None else bool(reshard_after_forward)
     state = ShardState(modules, groups, policy, releases)
     for each in modules:
@@ -237,11 +243,15 @@ def _parameters_of(
 ) -> list[tuple[Any, list[tuple[Any, str]]]]:
     """Each parameter that is not yet a shard, with every place it is found in."""
     skipped = {id(p) for p in ignored}
+    for module in modules:
+        for below in module.modules():
+            for group in below._fsdp.groups if isinstance(below, FSDPModule) else ():
+                skipped |= {id(getattr(p, "sharded", p)) for p in group.parameters}
     found: dict[int, tuple[Any, list[tuple[Any, str]]]] = {}
     for module in modules:
         for below in module.modules():
             for name, parameter in below._parameters.items():
-                if parameter is None or managed(parameter) or id(parameter) in skipped:
+                if parameter is None or id(parameter) in skipped:
                     continue
                 found.setdefault(id(parameter), (parameter, []))[1].append((below, name))
     return list(found.values())

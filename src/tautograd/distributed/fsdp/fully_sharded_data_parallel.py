@@ -245,22 +245,26 @@ class FullyShardedDataParallel(Module):
     def _units(self) -> list[FullyShardedDataParallel]:
         return self.fsdp_modules(self)
 
+    @property
+    def _shows_whole(self) -> bool:
+        return any(unit._handle is not None and unit._handle.shows_whole for unit in self._units)
+
     def apply(self, fn: Callable[[Module], None]) -> FullyShardedDataParallel:
         """As `Module.apply`, with whole parameters."""
-        if any(unit._handle is not None and unit._handle.shows_whole for unit in self._units):
+        if self._shows_whole:
             return super().apply(fn)
         with self.summon_full_params(self):
             return super().apply(fn)
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         """Where whole ones are shown, by the names they have without wrappers."""
-        whole = self._handle is not None and self._handle.shows_whole
+        whole = self._shows_whole
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield (name.replace(f"{WRAPPED}.", "") if whole else name), parameter
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         """Where whole parameters are shown, by the names they have without wrappers."""
-        whole = self._handle is not None and self._handle.shows_whole
+        whole = self._shows_whole
         for name, buffer in super().named_buffers(*args, **kwargs):
             yield (name.replace(f"{WRAPPED}.", "") if whole else name), buffer
 
