@@ -13,7 +13,7 @@ from ..._tensor.tensor import make
 from .._groups import get_rank
 from .._objects import all_gather_object, broadcast_object_list
 from ..checkpoint.chunks import is_spread
-from ._flat_states import WRAPPED, spread
+from ._flat_states import plain, spread
 from .api import OptimStateKeyType
 
 
@@ -26,15 +26,11 @@ def _units(model: Any) -> list[Any]:
     return [unit for unit in units if unit._handle is not None]
 
 
-def _plain(name: str) -> str:
-    return name.replace(f"{WRAPPED}.", "")
-
-
 class _Names:
     """What the optimizer's parameters are called: several names for a flat one, one for any other."""
 
     def __init__(self, model: Any) -> None:
-        paths = {id(module): _plain(f"{path}.") for path, module in model.named_modules()}
+        paths = {id(module): plain(f"{path}.") for path, module in model.named_modules()}
         self.pieces: dict[int, list[tuple[str, Any]]] = {}  # of each parameter that the optimizer has
         self.handles: list[tuple[Any, list[str]]] = []
         for unit in _units(model):
@@ -47,7 +43,7 @@ class _Names:
             for place, one in enumerate(handle.visible):
                 self.pieces[id(one.parameter)] = [held[place]] if handle.original else held
         for name, parameter in model.named_parameters():
-            self.pieces.setdefault(id(parameter), [(_plain(name), None)])
+            self.pieces.setdefault(id(parameter), [(plain(name), None)])
 
     def of(self, parameter: Any) -> list[str]:
         return [name for name, _ in self.pieces[id(parameter)]]
@@ -209,7 +205,7 @@ def rekeyed(state: dict[str, Any], kind: Any, model: Any, optimizer: Any) -> dic
         raise ValueError(f"Invalid parameter keys: {state['state'].keys()}")
     if all(isinstance(key, str) == by_name for key in keys):
         return state
-    named = {id(p): _plain(name) for name, p in model.named_parameters()}
+    named = {id(p): plain(name) for name, p in model.named_parameters()}
     listed = list(model.parameters()) if optimizer is None else _listed(optimizer)
     names = [named[id(p)] for p in listed]
     table: dict[Any, Any] = (

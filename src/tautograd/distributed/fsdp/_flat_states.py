@@ -13,6 +13,11 @@ from .api import StateDictType
 WRAPPED = "_fsdp_wrapped_module"
 
 
+def plain(name: str) -> str:
+    """A parameter's name without the wrappers on its way."""
+    return name.replace(f"{WRAPPED}.", "").replace("_checkpoint_wrapped_module.", "")
+
+
 def spread(unit: Any, whole: Any) -> Any:
     """A tensor that every rank has, in shards along its first dimension."""
     from ..device_mesh import DeviceMesh
@@ -73,7 +78,7 @@ def _own(unit: Any, destination: Any, prefix: str, summoned: bool) -> None:
     for path, module in unit.module.named_modules():
         for name in module._buffers:
             dtype = unit._buffer_dtypes.get((id(module), name))
-            key = prefix + (f"{path}." if path else "") + name
+            key = prefix + plain(f"{path}.{name}" if path else name)
             if dtype is not None and key in destination:
                 destination[key] = destination[key].to(dtype)
 
@@ -82,7 +87,7 @@ def _names(unit: Any, piece: Any) -> list[str]:
     """Every name of a parameter, from the wrapped module."""
     paths = {id(module): path for path, module in unit.module.named_modules()}
     return [
-        ".".join(part for part in (paths[id(module)], name) if part)
+        plain(f"{paths[id(module)]}.{name}" if paths[id(module)] else name)
         for module, name in piece.owners
         if id(module) in paths
     ]
@@ -121,8 +126,7 @@ def after_load(unit: Any, keys: Any) -> None:
     """Each rank keeps its part."""
     if unit.__dict__.pop("_loads", False):
         unit._handle.dismiss(True)
-    plain = f"{WRAPPED}."
     for found in keys:
-        found[:] = [name.replace(plain, "") for name in found]
+        found[:] = [name.replace(f"{WRAPPED}.", "") for name in found]
 
 

@@ -226,7 +226,7 @@ def auto_wrap(
     for module in apart:
         chosen[module] = {**chosen.get(module, arguments), "mixed_precision": None}
     chosen.pop(root, None)
-    _put_in(root, chosen, wrapper, {})
+    put_in(root, chosen, wrapper, {})
 
 
 def _asked(
@@ -261,15 +261,18 @@ def _asked(
     return chosen
 
 
-def _put_in(
-    module: Module, chosen: dict[Module, dict[str, Any]], wrapper: type[Module], made: dict[Any, Any]
+def put_in(
+    module: Module,
+    chosen: dict[Module, dict[str, Any]],
+    wrapper: Callable[..., Module],
+    made: dict[Any, Any],
 ) -> None:
-    """Innermost first, each once however many places it has."""
+    """Wrap the chosen modules, innermost first, each once however many places it has."""
     for name, child in module._modules.items():
         if child is None:
             continue
         if child not in made:
-            _put_in(child, chosen, wrapper, made)
+            put_in(child, chosen, wrapper, made)
             made[child] = wrapper(child, **chosen[child]) if child in chosen else child
         if made[child] is not child:
             setattr(module, name, made[child])
