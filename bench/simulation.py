@@ -94,7 +94,9 @@ def main() -> int:
     options = parser.parse_args()
     turns = []
     if options.again:
-        turns = [json.loads(path.read_text()) for path in sorted(Path(options.again).glob("*.json"))]
+        turns = [
+            json.loads(path.read_text()) for path in sorted(Path(options.again).glob("*.json"))
+        ]
     else:
         for number in range(options.turns):
             turns.append(turn([name for name in PROGRAMS if options.only in name]))

@@ -42,7 +42,9 @@ def difference(ours, theirs, near, path=""):
         return None if same else f"{path}: {ours} and {theirs}"
     else:
         return None if ours == theirs else f"{path}: {ours!r} and {theirs!r}"
-    return next(filter(None, (difference(a, b, near, f"{path}/{key}") for key, a, b in pairs)), None)
+    return next(
+        filter(None, (difference(a, b, near, f"{path}/{key}") for key, a, b in pairs)), None
+    )
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])

@@ -65,8 +65,8 @@ def main(torch, dist):
             loss.backward()
             if clip is not None:
                 seen.append(float(net.clip_grad_norm_(*clip)))
-            for p in net.parameters():
-                seen.append(None if p.grad is None else p.grad.double().sum().item())
+            grads = [p.grad for p in net.parameters()]
+            seen += [None if g is None else g.double().sum().item() for g in grads]
             optimizer.step()
             seen.append(loss.item())
         for name, p in net.named_parameters():
@@ -116,7 +116,10 @@ def main(torch, dist):
             case(strategy.name, trained(sharding_strategy=strategy, device_mesh=mesh))
         pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
         across = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
-        case("hybrid by groups", trained(sharding_strategy=Strategy.HYBRID_SHARD, process_group=(pairs, across)))
+        case(
+            "hybrid by groups",
+            trained(sharding_strategy=Strategy.HYBRID_SHARD, process_group=(pairs, across)),
+        )
     case("no policy", trained(auto_wrap_policy=None))
     case("every module", trained(auto_wrap_policy=wrap.always_wrap_policy))
     by_size = functools.partial(wrap.size_based_auto_wrap_policy, min_num_params=60)
@@ -128,9 +131,15 @@ def main(torch, dist):
     case("custom", trained(auto_wrap_policy=custom))
     half = fsdp.MixedPrecision(torch.float32, torch.float32, torch.float32)
     case("float32", trained(mixed_precision=half))
-    case("float32, summed in float64", trained(mixed_precision=fsdp.MixedPrecision(torch.float32, torch.float64)))
+    case(
+        "float32, summed in float64",
+        trained(mixed_precision=fsdp.MixedPrecision(torch.float32, torch.float64)),
+    )
     case("offloaded", trained(cpu_offload=fsdp.CPUOffload(offload_params=True)))
-    case("prefetched", trained(forward_prefetch=True, backward_prefetch=None, limit_all_gathers=False))
+    case(
+        "prefetched",
+        trained(forward_prefetch=True, backward_prefetch=None, limit_all_gathers=False),
+    )
 
     def normed():
         low = fsdp.MixedPrecision(torch.bfloat16, torch.float32, torch.bfloat16)
@@ -202,7 +211,11 @@ def main(torch, dist):
 
     def ignored(key):
         net = model()
-        given = {"ignored_modules": [net[3]]} if key == "modules" else {"ignored_states": list(net[3].parameters())}
+        given = (
+            {"ignored_modules": [net[3]]}
+            if key == "modules"
+            else {"ignored_states": list(net[3].parameters())}
+        )
         net = made(net, **given)
         return train(net, sgd(net))
 
@@ -249,8 +262,22 @@ def main(torch, dist):
     case("communication hook", hooked)
     case("text", lambda: str(made()))
     case("types", lambda: [type(p).__name__ for p in made().parameters()])
-    case("forwarded", lambda: [made()[1].world_size, made().module[0].in_features, made(nn.Linear(2, 3), auto_wrap_policy=None).out_features])  # fmt: skip
-    case("root", lambda: [made().check_is_root(), len(FSDP.fsdp_modules(made())), len(FSDP.fsdp_modules(made(), root_only=True))])  # fmt: skip
+    case(
+        "forwarded",
+        lambda: [
+            made()[1].world_size,
+            made().module[0].in_features,
+            made(nn.Linear(2, 3), auto_wrap_policy=None).out_features,
+        ],
+    )
+    case(
+        "root",
+        lambda: [
+            made().check_is_root(),
+            len(FSDP.fsdp_modules(made())),
+            len(FSDP.fsdp_modules(made(), root_only=True)),
+        ],
+    )
 
     # --- errors ---------------------------------------------------------------------------------
 
@@ -268,12 +295,24 @@ def main(torch, dist):
 
     case("error: no_sync inside", inner(inside))
     case("error: clip inside", inner(lambda net: net.clip_grad_norm_(1.0)))
-    case("error: two dtypes", lambda: made(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).float()), auto_wrap_policy=None))  # fmt: skip
+    case(
+        "error: two dtypes",
+        lambda: made(
+            nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).float()), auto_wrap_policy=None
+        ),
+    )
     case("error: wrapped twice", lambda: made(made()))
-    case("error: hybrid by hand", lambda: made(sharding_strategy=Strategy.HYBRID_SHARD, auto_wrap_policy=None))  # fmt: skip
+    case(
+        "error: hybrid by hand",
+        lambda: made(sharding_strategy=Strategy.HYBRID_SHARD, auto_wrap_policy=None),
+    )
     case("error: both ignored", lambda: made(ignored_modules=[nn.Linear(1, 1)], ignored_states=[]))
-    case("error: settings of another kind", lambda: FSDP.set_state_dict_type(
-        made(), fsdp.StateDictType.FULL_STATE_DICT, fsdp.ShardedStateDictConfig()))  # fmt: skip
+    case(
+        "error: settings of another kind",
+        lambda: FSDP.set_state_dict_type(
+            made(), fsdp.StateDictType.FULL_STATE_DICT, fsdp.ShardedStateDictConfig()
+        ),
+    )
 
     def written_from_one():
         with FSDP.summon_full_params(made(), rank0_only=True):
@@ -315,17 +354,24 @@ def main(torch, dist):
 
     for original in (False, True):
         for strategy in strategies:
-            case(f"whole state, {strategy.name}, {original}", whole(False, use_orig_params=original, sharding_strategy=strategy))  # fmt: skip
+            case(
+                f"whole state, {strategy.name}, {original}",
+                whole(False, use_orig_params=original, sharding_strategy=strategy),
+            )
     case("whole state on rank 0", whole(True))
 
     def resumed(kind, original):
         """Saved, loaded into another model that goes on as the first one does."""
+
         def run():
             net, optimizer = after_steps(use_orig_params=original)
             with FSDP.state_dict_type(net, kind):
                 state, states = net.state_dict(), FSDP.optim_state_dict(net, optimizer)
             torch.manual_seed(77)
-            again = made(nn.Sequential(nn.Linear(5, 7), Block(7), Block(7), nn.Linear(7, 3)), use_orig_params=original)  # fmt: skip
+            again = made(
+                nn.Sequential(nn.Linear(5, 7), Block(7), Block(7), nn.Linear(7, 3)),
+                use_orig_params=original,
+            )
             other = adam(again)
             with FSDP.state_dict_type(again, kind):
                 keys = again.load_state_dict(state)
@@ -336,7 +382,10 @@ def main(torch, dist):
 
     for original in (False, True):
         case(f"resumed, whole, {original}", resumed(full, original))
-        case(f"resumed, sharded, {original}", resumed(fsdp.StateDictType.SHARDED_STATE_DICT, original))
+        case(
+            f"resumed, sharded, {original}",
+            resumed(fsdp.StateDictType.SHARDED_STATE_DICT, original),
+        )
 
     def local():
         net, _ = after_steps()

@@ -134,7 +134,7 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
 def _added(
     few: Sequence[float], memory: Sequence[int], many: Sequence[float]
 ) -> tuple[float, float, float]:
-    """What crowding adds to a step: each time, for each second that it computes, and for each byte that it goes through.
+    """What crowding adds to a step: each time, for each second of computing, and for each byte that it goes through.
 
     None of them takes anything away.
     """

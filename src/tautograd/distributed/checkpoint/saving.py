@@ -94,8 +94,11 @@ def async_save(
     process_group: Any = None,
     **options: Any,
 ) -> Future[None]:
-    """As `save`; a future that is done. Ranks agree on a checkpoint by collectives, which in a thread of their own would
-    come between those of the next step, so that nothing is left for later."""
+    """As `save`; a future that is done.
+
+    Ranks agree on a checkpoint by collectives. Those of a thread would come between those of the next step, so that
+    nothing is left for later.
+    """
     future: Future[None] = Future()
     try:
         save(

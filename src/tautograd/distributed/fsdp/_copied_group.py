@@ -1,5 +1,6 @@
-"""Parameters that tensor-parallel ranks share out already: `fully_shard` leaves them where they are, each rank of its mesh
-with a copy, and averages their gradients over it.
+"""Parameters that tensor-parallel ranks share out already.
+
+`fully_shard` leaves them where they are, each rank of its mesh with a copy, and averages their gradients over it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parameters of one `FullyShardedDataParallel` unit, laid end to end as one flat parameter, and cut into equal shards.
+"""The parameters of one `FullyShardedDataParallel` unit, laid end to end as one, and cut into equal shards.
 
 A shard is a piece of that line, wherever tensors begin and end in it. The optimizer has either the shard as a whole
 (`use_orig_params=False`), or the user's own parameters, each of which then holds what lies of it in the shard.
@@ -109,7 +109,9 @@ class FlatHandle:
         self.dtype: Any = self.pieces[0].parameter.dtype
         self.chunk = -(-self.size // self.ranks)
         line = self._laid([p.parameter.detach()._data for p in self.pieces])
-        self.shard: Any = make(self._cut(line))  # the shard's memory, which visible parameters share
+        self.shard: Any = make(
+            self._cut(line)
+        )  # the shard's memory, which visible parameters share
         self.visible = self._make_visible()
         self.show_shards()
 
@@ -230,9 +232,9 @@ class FlatHandle:
     def finish(self) -> None:
         """Sum the gradients that have arrived; without `reduces` they add up on this rank."""
         self._arrived.clear()
-        if any(p.gathered is not None and p.gathered._grad is not None for p in self.pieces):
-            if self.reduces:
-                self._reduce()
+        came = any(p.gathered is not None and p.gathered._grad is not None for p in self.pieces)
+        if came and self.reduces:
+            self._reduce()
         self.release()
 
     def _reduced_in(self) -> Any:
@@ -331,7 +333,9 @@ class FlatHandle:
         module, name = piece.owners[0]
         tensor = module._parameters[name]
         if tuple(tensor.shape) != piece.shape:
-            raise ValueError(f"{piece.name}: its shape was {piece.shape} and is {tuple(tensor.shape)}")
+            raise ValueError(
+                f"{piece.name}: its shape was {piece.shape} and is {tuple(tensor.shape)}"
+            )
         return tensor
 
     def _take_gradients(self, now: list[Any]) -> None:

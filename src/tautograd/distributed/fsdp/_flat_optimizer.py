@@ -1,4 +1,4 @@
-"""An optimizer's state of `FullyShardedDataParallel` by names of parameters, and back to what each rank's optimizer has."""
+"""An optimizer's state of `FullyShardedDataParallel` by names, and back to what each rank's optimizer has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class _Names:
 
     def __init__(self, model: Any) -> None:
         paths = {id(module): plain(f"{path}.") for path, module in model.named_modules()}
-        self.pieces: dict[int, list[tuple[str, Any]]] = {}  # of each parameter that the optimizer has
+        self.pieces: dict[
+            int, list[tuple[str, Any]]
+        ] = {}  # of each parameter that the optimizer has
         self.handles: list[tuple[Any, list[str]]] = []
         for unit in _units(model):
             handle, names = unit._handle, []
@@ -100,7 +102,9 @@ def _gathered(unit: Any, names: list[str], states: dict[int, Any], whole: bool) 
         for place, entries in one_rank.items():
             keys.setdefault(place, {}).update(entries)
     found: dict[str, Any] = {}
-    lines = sorted({key for e in keys.values() for key, v in e.items() if isinstance(v, torch.dtype)})
+    lines = sorted(
+        {key for e in keys.values() for key, v in e.items() if isinstance(v, torch.dtype)}
+    )
     whole_lines = {key: _line(handle, states, keys, key) for key in lines}
     for index, (name, piece) in enumerate(zip(names, handle.pieces, strict=True)):
         entries = keys.get(index if handle.original else 0)

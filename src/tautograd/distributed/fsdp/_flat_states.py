@@ -1,4 +1,4 @@
-"""`state_dict` and `load_state_dict` of `FullyShardedDataParallel`: whole tensors, flat shards, or tensors in shards."""
+"""`state_dict` of `FullyShardedDataParallel`, and loading it: whole tensors, flat shards, or tensors in shards."""
 
 from __future__ import annotations
 
@@ -128,5 +128,3 @@ def after_load(unit: Any, keys: Any) -> None:
         unit._handle.dismiss(True)
     for found in keys:
         found[:] = [name.replace(f"{WRAPPED}.", "") for name in found]
-
-

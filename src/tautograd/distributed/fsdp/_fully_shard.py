@@ -177,6 +177,7 @@ class ShardState:
 
 def cast_to(dtype: Any) -> Callable[[Any], Any]:
     """What gives floating-point tensors this dtype, and anything else as it is."""
+
     def cast(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != dtype:
             return value.to(dtype)

@@ -23,7 +23,9 @@ def of_unit(module: Any, skipped: Iterable[Any], modules: set[Any], unit: type) 
             return
         for name, parameter in below._parameters.items():
             if parameter is not None and id(parameter) not in left_out:
-                found.setdefault(id(parameter), (parameter, [], prefix + name))[1].append((below, name))
+                found.setdefault(id(parameter), (parameter, [], prefix + name))[1].append(
+                    (below, name)
+                )
         for name, child in below._modules.items():
             if child is not None and not isinstance(child, unit):
                 walk(child, f"{prefix}{name}.")

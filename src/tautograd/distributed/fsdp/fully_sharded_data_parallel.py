@@ -1,4 +1,4 @@
-"""`FullyShardedDataParallel`: a wrapper of whose module's parameters, gradients and optimizer states each rank holds a part.
+"""`FullyShardedDataParallel`: of a module's parameters, gradients and optimizer states each rank holds a part.
 
 Each wrapped module is a unit: its parameters outside of wrapped children travel together (`_flat_handle`). When they
 are gathered and let go is what `fully_shard` does, too.
@@ -19,7 +19,7 @@ import tautograd as torch
 from ..._trees.nests import Nests
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
-from .._groups import _get_default_group, get_process_group_ranks, new_group
+from .._groups import _get_default_group, new_group
 from .._reduce_op import ReduceOp
 from .._reductions import all_reduce
 from . import _flat_optimizer, _flat_states
@@ -31,13 +31,13 @@ from .api import (
     OPTIMIZER_CONFIGS,
     BackwardPrefetch,
     CPUOffload,
-    FullStateDictConfig,
     FullOptimStateDictConfig,
+    FullStateDictConfig,
     MixedPrecision,
+    OptimStateDictConfig,
     OptimStateKeyType,
     ShardingStrategy,
     StateDictConfig,
-    OptimStateDictConfig,
     StateDictSettings,
     StateDictType,
 )
@@ -93,7 +93,9 @@ def _groups_of(
     if not strategy.copies:
         if mesh is not None:
             if mesh.ndim != 1:
-                raise ValueError(f"{strategy} shards along one dimension, but device_mesh is {mesh}")
+                raise ValueError(
+                    f"{strategy} shards along one dimension, but device_mesh is {mesh}"
+                )
             return mesh.get_group(0), None
         return process_group or _get_default_group(), None
     if mesh is not None:
@@ -299,7 +301,7 @@ class FullyShardedDataParallel(Module):
                 handle.reduces = reduces
 
     def register_comm_hook(self, state: object, hook: Callable[..., None]) -> None:
-        """Let a function sum the gradients: `hook(state, whole, shard)`, or `hook(state, whole)` where nothing is sharded."""
+        """Let a function sum gradients: `hook(state, whole, shard)`, or `hook(state, whole)` where nothing is sharded."""
         if not self.check_is_root():
             raise AssertionError("register_comm_hook can only be called on a root instance.")
         if not callable(hook):
@@ -473,7 +475,11 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def full_optim_state_dict(
-        model: Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+        model: Module,
+        optim: Any,
+        optim_input: Any = None,
+        rank0_only: bool = True,
+        group: Any = None,
     ) -> dict[str, Any]:
         """The optimizer's state by names of parameters, with whole tensors."""
         _older("full_optim_state_dict", "optim_state_dict")
@@ -487,7 +493,10 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def shard_full_optim_state_dict(
-        full_optim_state_dict: dict[str, Any], model: Module, optim_input: Any = None, optim: Any = None
+        full_optim_state_dict: dict[str, Any],
+        model: Module,
+        optim_input: Any = None,
+        optim: Any = None,
     ) -> dict[str, Any]:
         """A state with whole tensors as this rank's optimizer takes it."""
         _older("shard_full_optim_state_dict", "optim_state_dict_to_load")
@@ -534,7 +543,9 @@ def _older(name: str, newer: str) -> None:
     )
 
 
-def _set_type(module: Module, kind: StateDictType, config: Any, optimizer: Any) -> StateDictSettings:
+def _set_type(
+    module: Module, kind: StateDictType, config: Any, optimizer: Any
+) -> StateDictSettings:
     for given, table, name in (
         (config, MODEL_CONFIGS, "state_dict_config"),
         (optimizer, OPTIMIZER_CONFIGS, "optim_state_dict_config"),
@@ -589,7 +600,9 @@ def _ignored(module: Module, modules: Any, states: Any) -> tuple[set[Module], li
     tops = [*list(modules or ()), *(one for one in given if isinstance(one, Module))]
     for top in tops:
         if not isinstance(top, Module):
-            raise TypeError(f"ignored_modules expected nn.Module list elements but got types {[type(top)]}")
+            raise TypeError(
+                f"ignored_modules expected nn.Module list elements but got types {[type(top)]}"
+            )
         if top is module:
             warnings.warn(
                 "Trying to ignore the top-level module passed into the FSDP constructor itself will result in all "

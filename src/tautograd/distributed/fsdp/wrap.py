@@ -209,7 +209,9 @@ def auto_wrap(
             )
     precision = arguments["mixed_precision"]
     exact = () if precision is None else tuple(precision._module_classes_to_ignore)
-    apart = [m for m in root.modules() if exact and isinstance(m, exact) and m not in ignored_modules]
+    apart = [
+        m for m in root.modules() if exact and isinstance(m, exact) and m not in ignored_modules
+    ]
     for module in apart:
         _computes_exactly(module)
     if apart:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._groups import _rank_not_in_group
+from ..._groups import member
 from ..._reductions import all_reduce
 
 __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_params_to_average"]
@@ -15,7 +15,7 @@ __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_
 
 def average_parameters(params: Iterable[Any], process_group: Any) -> None:
     """Let all ranks of a group have the mean of parameters; those of one dtype travel together."""
-    if _rank_not_in_group(process_group):
+    if member(process_group) is None:
         return
     held = [p.detach() for p in params]
     for dtype in dict.fromkeys(p.dtype for p in held):

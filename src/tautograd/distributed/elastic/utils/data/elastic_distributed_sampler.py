@@ -17,7 +17,11 @@ class ElasticDistributedSampler(DistributedSampler):
     """What is left of an epoch's order from `start_index` on, shared out among the ranks."""
 
     def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        start_index: int = 0,
     ) -> None:
         super().__init__(dataset, num_replicas=num_replicas, rank=rank)
         if start_index >= len(dataset):
