@@ -72,3 +72,9 @@ def test_beside_torch(size):
             told = difference(found, expected, bound(name), f"[{rank}] {name}")
             wrong += [told] if told else []
     assert not wrong, "\n".join(wrong)
+
+
+def test_an_evaluation_before_a_step_leaves_nothing_behind():
+    """PyTorch's computes with the parameters from before the step here."""
+    for found in on_ranks("tautograd", 2, "evaluated"):
+        assert found == pytest.approx(dict.fromkeys(found, found["alone"]), rel=1e-6)
