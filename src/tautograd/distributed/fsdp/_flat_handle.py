@@ -69,7 +69,7 @@ def _aligned(at: int, parameter: Any, precision: MixedPrecision) -> int:
     """Where the next parameter begins, at a multiple of 16 bytes: kernels that read several numbers at once like it."""
     dtype = precision.param_dtype or parameter.dtype
     each = max(1, 16 // dtype.itemsize)
-    return -(-at // each) * each
+    return int(-(-at // each) * each)
 
 
 class FlatHandle:

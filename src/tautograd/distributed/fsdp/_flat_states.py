@@ -45,7 +45,7 @@ def given(
         keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
     if destination is None:
         destination = OrderedDict()
-        destination._metadata = OrderedDict()  # type: ignore[attr-defined]
+        destination._metadata = OrderedDict()
     kind, handle = unit._state_dict_type, unit._handle
     if kind is StateDictType.LOCAL_STATE_DICT:
         _check_local(unit)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import tautograd as torch
 
+from ...nn.modules.module import Module
 from .._exchanges import broadcast
 from .._groups import get_global_rank
 
@@ -61,3 +63,35 @@ def synchronised(module: Any, group: Any, skipped: Iterable[Any]) -> None:
     for tensor in (*module.parameters(), *module.buffers()):
         if id(tensor) not in left_out:
             broadcast(tensor.detach(), get_global_rank(group, 0), group)
+
+
+def check_device(device_id: Any) -> None:
+    if device_id is None:
+        return
+    device = torch.device(device_id)
+    if device.type != "cpu":
+        raise ValueError(
+            f"device_id: {device} was asked for, and FullyShardedDataParallel computes in the memory of CPUs; "
+            'leave it out, or give torch.device("cpu")'
+        )
+
+
+def ignored_by(module: Module, modules: Any, states: Any) -> tuple[set[Module], list[Any]]:
+    """The modules below those that are left alone, and all parameters that are."""
+    given = list(states or ())
+    tops = [*list(modules or ()), *(one for one in given if isinstance(one, Module))]
+    for top in tops:
+        if not isinstance(top, Module):
+            raise TypeError(
+                f"ignored_modules expected nn.Module list elements but got types {[type(top)]}"
+            )
+        if top is module:
+            warnings.warn(
+                "Trying to ignore the top-level module passed into the FSDP constructor itself will result in all "
+                "parameters being ignored and is not well-supported",
+                stacklevel=3,
+            )
+    skipped = {below for top in tops for below in top.modules()}
+    parameters = [one for one in given if not isinstance(one, Module)]
+    parameters += [p for top in tops for p in top.parameters()]
+    return skipped, parameters

@@ -7,9 +7,6 @@ are gathered and let go is what `fully_shard` does, too.
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -19,13 +16,12 @@ import tautograd as torch
 from ..._trees.nests import Nests
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
-from .._groups import _get_default_group, new_group
-from .._reduce_op import ReduceOp
-from .._reductions import all_reduce
 from . import _flat_optimizer, _flat_states
+from ._clipping import clipped
 from ._flat_handle import FlatHandle
 from ._fully_shard import ShardState, cast_to
-from ._unit_parameters import made_real, of_unit, synchronised
+from ._unit_groups import groups_of
+from ._unit_parameters import check_device, ignored_by, made_real, of_unit, synchronised
 from .api import (
     MODEL_CONFIGS,
     OPTIMIZER_CONFIGS,
@@ -33,9 +29,13 @@ from .api import (
     CPUOffload,
     FullOptimStateDictConfig,
     FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
     MixedPrecision,
     OptimStateDictConfig,
     OptimStateKeyType,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
     ShardingStrategy,
     StateDictConfig,
     StateDictSettings,
@@ -44,7 +44,12 @@ from .api import (
 from .policies import MixedPrecisionPolicy
 from .wrap import auto_wrap
 
-__all__ = ["FullyShardedDataParallel"]
+__all__ = [
+    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
+    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision",
+    "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType",
+]  # fmt: skip
 
 WRAPPED = "_fsdp_wrapped_module"
 _NESTS = Nests()
@@ -82,58 +87,6 @@ class _UnitState(ShardState):
         return _NESTS.mapped(args, cast), _NESTS.mapped(kwargs, cast)
 
 
-def _groups_of(
-    process_group: Any, strategy: ShardingStrategy, policy: Any, mesh: Any
-) -> tuple[Any, Any]:
-    """The group that shards, and the one that holds copies."""
-    if process_group is not None and mesh is not None:
-        raise ValueError(
-            "Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them."
-        )
-    if not strategy.copies:
-        if mesh is not None:
-            if mesh.ndim != 1:
-                raise ValueError(
-                    f"{strategy} shards along one dimension, but device_mesh is {mesh}"
-                )
-            return mesh.get_group(0), None
-        return process_group or _get_default_group(), None
-    if mesh is not None:
-        if mesh.ndim != 2:
-            raise ValueError(f"Expected device_mesh to have ndim=2 but got {mesh.ndim}")
-        return mesh.get_group(1), mesh.get_group(0)
-    if process_group is None and policy is None:
-        raise ValueError(
-            f"Manual wrapping with {strategy} requires explicit specification of process group or device_mesh."
-        )
-    if process_group is None:
-        return _by_machine()
-    if not (isinstance(process_group, tuple) and len(process_group) == 2):
-        raise ValueError(
-            f"Expected process_group to be passed in as either None or Tuple[dist.ProcessGroup, dist.ProcessGroup] "
-            f"but got {type(process_group)}"
-        )
-    return process_group
-
-
-def _by_machine() -> tuple[Any, Any]:
-    """Shards among the ranks of a machine, copies between machines."""
-    whole = _get_default_group()
-    each = int(os.environ.get("LOCAL_WORLD_SIZE", whole.size()))
-    if whole.size() % each:
-        raise ValueError(f"{whole.size()} ranks are not so many machines of {each} ranks")
-    inside = between = None
-    for first in range(0, whole.size(), each):
-        ranks = list(range(first, first + each))
-        made = new_group(ranks)
-        inside = made if whole.rank() in ranks else inside
-    for first in range(each):
-        ranks = list(range(first, whole.size(), each))
-        made = new_group(ranks)
-        between = made if whole.rank() in ranks else between
-    return inside, between
-
-
 class FullyShardedDataParallel(Module):
     """A module whose parameters, gradients and optimizer states are shared out among the ranks of a group."""
 
@@ -162,14 +115,14 @@ class FullyShardedDataParallel(Module):
                 f"FSDP will not all-gather parameters for containers that do not implement forward: {module}",
                 stacklevel=2,
             )
-        _check_device(device_id)
+        check_device(device_id)
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         if ignored_modules is not None and ignored_states is not None:
             raise ValueError(
                 "Cannot pass both ignored_modules and ignored_states at the same time. Please just pass ignored_states."
             )
-        skipped_modules, skipped = _ignored(module, ignored_modules, ignored_states)
-        group, replicas = _groups_of(process_group, strategy, auto_wrap_policy, device_mesh)
+        skipped_modules, skipped = ignored_by(module, ignored_modules, ignored_states)
+        group, replicas = groups_of(process_group, strategy, auto_wrap_policy, device_mesh)
         precision = mixed_precision or MixedPrecision()
         if auto_wrap_policy is not None:
             shared = {
@@ -301,7 +254,7 @@ class FullyShardedDataParallel(Module):
                 handle.reduces = reduces
 
     def register_comm_hook(self, state: object, hook: Callable[..., None]) -> None:
-        """Let a function sum gradients: `hook(state, whole, shard)`, or `hook(state, whole)` where nothing is sharded."""
+        """Let a function sum gradients: `hook(state, whole, shard)`; `hook(state, whole)` where nothing is sharded."""
         if not self.check_is_root():
             raise AssertionError("register_comm_hook can only be called on a root instance.")
         if not callable(hook):
@@ -325,34 +278,11 @@ class FullyShardedDataParallel(Module):
         handles = [unit._handle for unit in self._units if unit._handle is not None]
         if not any(handle.strategy.shards for handle in handles):
             return torch.nn.utils.clip_grad_norm_(self.parameters(), max_norm, norm_type)
-        with torch.no_grad():
-            return self._clipped(handles, float(max_norm), float(norm_type))
-
-    def _clipped(self, handles: list[FlatHandle], max_norm: float, norm_type: float) -> Any:
         shards = [v.parameter for h in handles if h.strategy.shards for v in h.visible]
         seen = {id(p) for p in shards}
         others = [p for p in self.parameters() if id(p) not in seen]
-        own, rest = (_norm(parameters, norm_type) for parameters in (shards, others))
-        if norm_type == math.inf:
-            total = torch.maximum(own, rest)
-            all_reduce(total, ReduceOp.MAX, self.process_group)
-        else:
-            total = own**norm_type
-            all_reduce(total, group=self.process_group)
-            # What every rank has as a whole would be counted once for each of them.
-            total = (total + rest**norm_type) ** (1.0 / norm_type)
-        gradients = [p.grad for p in (*shards, *others) if p.grad is not None]
-        factor = torch.clamp(max_norm / (total + 1e-6), max=1.0)
-        for gradient in gradients:
-            gradient.mul_(factor.to(gradient.dtype))
-        if not gradients:
-            warnings.warn(
-                f"Called FSDP.clip_grad_norm_() on rank {self.rank} with no gradients -- returning the total norm "
-                f"in the default dtype {total.dtype}",
-                stacklevel=3,
-            )
-            return total
-        return total.to(functools.reduce(torch.promote_types, [g.dtype for g in gradients]))
+        with torch.no_grad():
+            return clipped(shards, others, self.process_group, float(max_norm), float(norm_type))
 
     # --- whole parameters -----------------------------------------------------------------------
 
@@ -550,10 +480,8 @@ def _set_type(
         (config, MODEL_CONFIGS, "state_dict_config"),
         (optimizer, OPTIMIZER_CONFIGS, "optim_state_dict_config"),
     ):
-        if given is not None and type(given) is not table[kind]:  # type: ignore[index]
-            raise RuntimeError(
-                f"Expected {name} of type {table[kind]} but got {type(given)}"  # type: ignore[index]
-            )
+        if given is not None and type(given) is not table[kind]:
+            raise RuntimeError(f"Expected {name} of type {table[kind]} but got {type(given)}")
     units = FullyShardedDataParallel.fsdp_modules(module)
     before = FullyShardedDataParallel.get_state_dict_type(module)
     for unit in units:
@@ -565,51 +493,9 @@ def _set_type(
     return before
 
 
-def _norm(parameters: list[Any], norm_type: float) -> Any:
-    """The norm of gradients, in float32 at least."""
-    gradients = [p.grad.detach().float() if p.grad.element_size() < 4 else p.grad.detach()
-                 for p in parameters if p.grad is not None]  # fmt: skip
-    if not gradients:
-        return torch.tensor(0.0)
-    norms = [torch.linalg.vector_norm(g, norm_type, dtype=torch.float32) for g in gradients]
-    return torch.linalg.vector_norm(torch.stack(norms), norm_type, dtype=torch.float32)
-
-
 def _below(module: Module) -> Iterator[Module]:
     """A module and those below it that no other unit holds."""
     yield module
     for child in module.children():
         if not isinstance(child, FullyShardedDataParallel):
             yield from _below(child)
-
-
-def _check_device(device_id: Any) -> None:
-    if device_id is None:
-        return
-    device = torch.device(device_id)
-    if device.type != "cpu":
-        raise ValueError(
-            f"device_id: {device} was asked for, and FullyShardedDataParallel computes in the memory of CPUs; "
-            'leave it out, or give torch.device("cpu")'
-        )
-
-
-def _ignored(module: Module, modules: Any, states: Any) -> tuple[set[Module], list[Any]]:
-    """The modules below those that are left alone, and all parameters that are."""
-    given = list(states or ())
-    tops = [*list(modules or ()), *(one for one in given if isinstance(one, Module))]
-    for top in tops:
-        if not isinstance(top, Module):
-            raise TypeError(
-                f"ignored_modules expected nn.Module list elements but got types {[type(top)]}"
-            )
-        if top is module:
-            warnings.warn(
-                "Trying to ignore the top-level module passed into the FSDP constructor itself will result in all "
-                "parameters being ignored and is not well-supported",
-                stacklevel=3,
-            )
-    skipped = {below for top in tops for below in top.modules()}
-    parameters = [one for one in given if not isinstance(one, Module)]
-    parameters += [p for top in tops for p in top.parameters()]
-    return skipped, parameters

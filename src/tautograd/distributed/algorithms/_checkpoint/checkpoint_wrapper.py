@@ -142,9 +142,12 @@ def apply_activation_checkpointing(
         chosen = auto_wrap_policy._run_policy(model, set(), {})
         chosen.pop(model, None)
     elif auto_wrap_policy is not None:
-        count = lambda m: sum(p.numel() for p in m.parameters())  # noqa: E731
-        ask = lambda m: auto_wrap_policy(module=m, recurse=False, nonwrapped_numel=count(m))  # noqa: E731
-        chosen = {module: {} for module in below if ask(module)}
+        numels = {module: sum(p.numel() for p in module.parameters()) for module in below}
+        chosen = {
+            module: {}
+            for module, count in numels.items()
+            if auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=count)
+        }
     else:
         chosen = {module: {} for module in below if check_fn(module)}
     put_in(model, chosen, checkpoint_wrapper_fn, {})
