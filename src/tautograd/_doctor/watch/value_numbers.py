@@ -13,6 +13,7 @@ import sys
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from ..._stand_ins.function_mode import FunctionMode
@@ -290,10 +291,10 @@ def _with_sources(value: _Value) -> list[_Value]:
 
 def _is_of_the_users_own() -> bool:
     """Whether the user's code made a call, or called the function of the engine that did."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         owner = owners[frame.f_code.co_filename]
         if owner < Owner.ENGINE:
             return owner is Owner.USERS
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
