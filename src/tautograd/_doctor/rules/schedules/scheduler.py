@@ -203,7 +203,10 @@ class Scheduler(Rule):
         steps = self.stepped.get(made.optimizer, 0) - made.before
         if made.steps or made.site is None or steps < ENOUGH:
             return
-        if not is_never_stepped(made.site) and not nobody_is_left(self.places, self.steps_at):
+        is_alone = not any(m.steps for m in self.made.values() if m.optimizer == made.optimizer)
+        # Else it may be a part of the one that is stepped.
+        nobody = is_alone and nobody_is_left(self.places, self.steps_at)
+        if not nobody and not is_never_stepped(made.site):
             self._judge_turn(made, steps)
             return
         self.report(
