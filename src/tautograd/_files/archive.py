@@ -32,7 +32,7 @@ class ZipFile(zipfile.ZipFile):
     is not closed, either: that would fail, and hide a full disk.
     """
 
-    __del__ = object.__init__  # type: ignore[assignment]
+    __del__ = object.__init__
 
 
 class Archive:
