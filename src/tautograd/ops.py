@@ -140,6 +140,12 @@ def _require_self(name: str, args: Any, kwargs: Any) -> None:
 
 
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    for name, value in (("dim", dim), ("start", start), ("end", end), ("step", step)):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise RuntimeError(
+                f"aten::slice() Expected a value of type 'int' for argument '{name}', which fits 64 bits, "
+                f"but got {value}"
+            )
     if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
