@@ -6,6 +6,7 @@ last place printed, or, where several stand in a row, within that share of the l
 
 from __future__ import annotations
 
+import math
 import re
 
 RELATIVE = 1e-3
@@ -50,6 +51,8 @@ def close(a: str, b: str) -> bool:
         x, y = float(a), float(b)
     except ValueError:
         return False
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return str(x) == str(y)
     if "." not in a and "e" not in a.lower():
         return False
     digits = len(a.lower().partition("e")[0].partition(".")[2])

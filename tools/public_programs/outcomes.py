@@ -36,10 +36,10 @@ def outcome(
     again = workers["torch"].run(checkout, job, rules, seconds, filled=True)
     if not spread.same_length([theirs.out, again.out]):
         return {**result, "outcome": "PyTorch differs from run to run"}
-    own = [again.out, *_elsewhere(workers, checkout, job, rules, seconds)]
+    others = _elsewhere(workers, checkout, job, rules, seconds)
     result["reason"] = judge.first_difference(theirs.out, ours.out)
-    if spread.agrees(theirs.out, own, ours.out):
-        shown = spread.first_spread(theirs.out, own, ours.out)
+    if spread.agrees(theirs.out, again.out, others, ours.out):
+        shown = spread.first_spread(theirs.out, [again.out, *others], ours.out)
         return {**result, "outcome": "spread", "reason": shown}
     both = [
         workers[e].run(checkout, job, rules, seconds * 6, double=True)
