@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from fuzz import at_work
+from fuzz import at_work, unheard
 from fuzz.patience import STARVED, Patience
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
-# The seconds that a target has at a time: a worker takes a few to start.
-SHORTEST, LONGEST = 10.0, 120.0
+# The seconds that a target has at a time: a worker takes a few to start, many on a machine that is busy.
+SHORTEST, LONGEST = 10.0, 300.0
+AGAIN = 120.0  # the seconds that the cases before a death have, when they are run again
 RANGE = 1 << 20  # seeds that one turn of a target may use
 CHUNK = 2000  # cases a turn, where they are counted and not timed
 REPEATED = 5000  # cases that are run again, to see whose fault a death was
@@ -145,14 +146,20 @@ class Campaign:
             assert process.stdout is not None
             reader = threading.Thread(target=_lines, args=(process.stdout, lines), daemon=True)
             reader.start()
-            stuck = self._watch(target, process, note.fileno(), lines)
+            stuck, done = self._watch(target, process, note.fileno(), lines)
             reader.join(5)
-            self._drain(target, lines)
+            done |= self._drain(target, lines)
             begun, seed = _note(note.fileno())
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")
+            if process.returncode == 0 and not stuck and not self._stopping.is_set():
+                # One that was ended by what it ran goes with status 0 as well, if that says so.
+                printed = unheard.printed(said) if done else "the worker ended before its time"
+                if printed:
+                    self._note_failure(target, seed, f"{printed}\n{said[-4000:]}", None)
             if stuck or (process.returncode != 0 and not self._stopping.is_set()):
                 what = f"did not end in {target.limit:g} s" if stuck else _death(process.returncode)
-                errors.seek(0)
-                tail = errors.read()[-4000:].decode(errors="replace")
+                tail = said[-4000:]
                 if at_work.is_others(note.fileno()) or (
                     begun and target.beside_others and not self._dies_alone(target, first, seed)
                 ):
@@ -171,19 +178,21 @@ class Campaign:
             command = [sys.executable, "-m", "fuzz.worker", target.name, *cases]
             try:
                 again = subprocess.run(
-                    [*command, str(time.time() + LONGEST), str(note.fileno())],
+                    [*command, str(time.time() + AGAIN), str(note.fileno())],
                     capture_output=True, pass_fds=[note.fileno()], cwd=folder, check=False,
                     env={**_environment(), at_work.ALONE: "1"}, start_new_session=True,
-                    timeout=STARVED * LONGEST,
+                    timeout=STARVED * AGAIN,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 return True  # it is stuck by itself, where PyTorch may have been as well
         return again.returncode != 0
 
-    def _watch(self, target: Target, process: Any, note: int, lines: Any) -> bool:
+    def _watch(self, target: Target, process: Any, note: int, lines: Any) -> tuple[bool, bool]:
+        """Until it ends or must be ended; whether it was stuck, and whether it has said that it is done."""
+        done = False
         last, patience = (0, 0), Patience(process.pid, target.limit)
         while process.poll() is None:
-            self._drain(target, lines)
+            done |= self._drain(target, lines)
             now = _note(note)
             if now != last or now[0] == 0:
                 last, patience = now, Patience(process.pid, target.limit)
@@ -193,21 +202,25 @@ class Campaign:
                     process.send_signal(signal.SIGUSR1)  # where it is, into the errors
                     time.sleep(0.5)
                 _end(process)
-                return stuck
+                return stuck, done
             time.sleep(0.1)
         _end(process)
-        return False
+        return False, done
 
-    def _drain(self, target: Target, lines: Any) -> None:
+    def _drain(self, target: Target, lines: Any) -> bool:
+        """Take what it has said so far; whether that was the last."""
+        done = False
         with contextlib.suppress(queue.Empty):
             while True:
                 record = json.loads(lines.get_nowait())
+                done |= "done" in record
                 with self._lock:
                     self.counts.update(record.get("counts", {}))
                     if "remark" in record and self._log is not None:
                         self._log.write(json.dumps(record["remark"]) + "\n")
                 if "failure" in record:
                     self._note_failure(target, record["seed"], record["failure"], record["case"])
+        return done
 
     def _note_failure(self, target: Target, seed: int, message: str, case: Case) -> None:
         if case is None:

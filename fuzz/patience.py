@@ -22,18 +22,43 @@ def worked(process: int) -> float:
         return time.monotonic()
 
 
+def state(process: int) -> str:
+    """What a process is at, and where in the system, in the words of /proc."""
+    found = []
+    for name in ("stat", "wchan"):
+        try:
+            found.append(Path(f"/proc/{process}/{name}").read_text().rpartition(")")[2].split()[0])
+        except (OSError, IndexError):
+            found.append("?")
+    return " ".join(found)
+
+
 class Patience:
-    """The time that a process has for one thing, from now on."""
+    """The time that a process has for one thing, from now on.
+
+    Time that it waits for the disk does not count: the system lets nothing interrupt that.
+    """
 
     def __init__(self, process: int, limit: float) -> None:
         self._process, self._limit = process, limit
         self._since, self._worked = time.monotonic(), worked(process)
+        self._looked = self._since
 
     def is_over(self) -> bool:
         """Whether it should have been done by now."""
-        passed = time.monotonic() - self._since
+        now = time.monotonic()
+        passed = now - self._since
         if passed <= self._limit:
+            self._looked = now
             return False
+        if state(self._process).startswith("D"):
+            self._since += now - self._looked
+        self._looked = now
         return (
             passed > STARVED * self._limit or worked(self._process) - self._worked > self._limit / 2
         )
+
+    def __str__(self) -> str:
+        passed = time.monotonic() - self._since
+        spent = worked(self._process) - self._worked
+        return f"{passed:.1f} s, {spent:.2f} s of the processor, {state(self._process)}"

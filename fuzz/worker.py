@@ -19,7 +19,7 @@ import traceback
 from collections import Counter
 from typing import Any
 
-from fuzz import at_work
+from fuzz import at_work, unheard
 from fuzz.registry import target_named
 from fuzz.target import Case, Target
 
@@ -33,9 +33,18 @@ def case_of(target: Target, seed: int) -> Case:
 
 
 def run_case(target: Target, case: Case, counts: Counter[str] | None = None) -> str | None:
-    """What is wrong with how a case goes; an exception that a check lets out is wrong too."""
+    """What is wrong with how a case goes; an exception that a check lets out is wrong too.
+
+    So is one that nobody could catch: of a destructor, of a callback, of a thread.
+    """
+    with unheard.listening() as heard:
+        wrong = _check(target, case, Counter() if counts is None else counts)
+    return wrong or (heard[0] if heard else None)
+
+
+def _check(target: Target, case: Case, counts: Counter[str]) -> str | None:
     try:
-        return target.check(case, Counter() if counts is None else counts)
+        return target.check(case, counts)
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
@@ -108,7 +117,7 @@ def main(name: str, first: int, end: int, until: float, note: int) -> None:
             told = time.monotonic()
             say({"counts": counts, "next": seed})
             counts.clear()
-    say({"counts": counts, "next": seed})
+    say({"counts": counts, "next": seed, "done": True})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fuzz import unheard
 from fuzz.patience import Patience
 
 DEADLINE = 1.0  # seconds after which an interrupt has not been heard
@@ -321,13 +322,17 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
     os.close(ready)
     time.sleep(delay)
     os.kill(child, number)
-    status = _wait(child)
+    patience = Patience(child, DEADLINE)
+    status = _wait(child, patience)
     if status is None:
+        told = str(patience)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return f"{kind}: an interrupt was not heard within a second"
+        return f"{kind}: an interrupt was not heard within a second\n{told}"
     if number == signal.SIGINT and status != 0:
         return f"{kind}: an interrupt ended in status {status}"
+    if number != signal.SIGINT and status != -number:
+        return f"{kind}: the writer ended in status {status} before it was killed"
     try:
         writer.check(folder)
         writer.write(folder, 1)
@@ -340,6 +345,7 @@ def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
 
 def _write_on(writer: Writer, folder: Path, begun: int) -> None:
     status = 1
+    unheard.as_python()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(begun, b"!")
@@ -351,8 +357,7 @@ def _write_on(writer: Writer, folder: Path, begun: int) -> None:
         os._exit(status)
 
 
-def _wait(child: int) -> int | None:
-    patience = Patience(child, DEADLINE)
+def _wait(child: int, patience: Patience) -> int | None:
     while not patience.is_over():
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -388,6 +393,7 @@ ERROR = 7  # how a child ends that was told in words that it cannot write
 
 def _write_little(writer: Writer, folder: Path, most: int) -> None:
     status = 1
+    unheard.as_python()
     try:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # an error, not the end
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fuzz import unheard
 from fuzz.target import Case, Target
 
 TRAIN = """
@@ -283,6 +284,7 @@ def _text(data: bytes) -> str:
 def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -> None:
     """In the child: the process that `taut` would be."""
     status = 99
+    unheard.as_python()
     try:
         with open("/proc/self/statm", "rb") as file:
             most = int(file.read().split()[0]) * resource.getpagesize() + (4 << 30)
@@ -346,6 +348,9 @@ def _wrong_words(argv: list[str], out: str, err: str) -> str | None:
     if "mistake of tautograd's own" in both:
         last = [line for line in both.splitlines() if line and not line.startswith(" ")][-2:]
         return f"taut {command}: an internal error, {last[0][:60]}\n{argv!r}\n{both[-3000:]}"
+    ignored = [line for line in both.splitlines() if line.startswith("Exception i")]
+    if ignored:  # "ignored in", "in thread"
+        return f"taut {command}: {ignored[0][:60]}\n{argv!r}\n{both[-3000:]}"
     is_scripts_own = (
         command in ("run", "doctor", "view", "summary", "launch") and "Traceback" in both
     ) or 'File "' in both

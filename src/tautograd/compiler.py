@@ -8,6 +8,7 @@ nothing to steer here: the functions that set them give back what they were give
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -46,9 +47,10 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 def is_compiling() -> bool:
     """Whether a function is being recorded; PyTorch's programs take their simplest way then.
 
-    A recording runs the function as it is, on real numbers, so the answer is no.
+    A recording runs the function as it is, on real numbers, so the answer is no. It is yes while a model
+    is exported: what Python decides by values is not in a graph.
     """
-    return False
+    return is_exporting()
 
 
 def is_dynamo_compiling() -> bool:
@@ -57,8 +59,9 @@ def is_dynamo_compiling() -> bool:
 
 
 def is_exporting() -> bool:
-    """Whether a program is being exported: no."""
-    return False
+    """Whether a program is being exported: yes while `torch.onnx.export` runs it."""
+    running = sys.modules.get(f"{__name__.partition('.')[0]}.onnx._export.running")
+    return running is not None and running.exporting.depth > 0
 
 
 def reset() -> None:

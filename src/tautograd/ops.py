@@ -12,6 +12,9 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
+from ._ops.declare.truth_values import truth_values_of
 from ._tensor.tensor import Tensor
 
 __all__ = ["load_library"]
@@ -24,6 +27,8 @@ _LISTS = frozenset(
      "unsafe_split", "unsafe_split_with_sizes", "vsplit", "where")
 )  # fmt: skip
 """Operations whose schemas give a list, where the functions give a tuple."""
+_TRUE_OR_FALSE = (int, float, np.generic, type(None))
+"""What passes for a truth value where a schema is asked and not Python's parser."""
 _OUT_IN_SCHEMA_ALONE = ("unsafe_split", "unsafe_split_with_sizes")
 """Operations whose schemas have `out`, which the functions have not."""
 
@@ -35,8 +40,10 @@ class OpOverloadPacket:
         self._name, self._function = name, function
         self.__name__ = name
         # Defaults that Python's binding overlooks, and the operator itself does not.
-        unread = getattr(inspect.unwrap(function), "__defaults__", None) or ()
+        plain = inspect.unwrap(function)
+        unread = getattr(plain, "__defaults__", None) or ()
         self._mean_is_unread = any(type(value).__name__ == "_Unread" for value in unread)
+        self._truths = truth_values_of(plain) if isinstance(plain, FunctionType) else {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -50,6 +57,7 @@ class OpOverloadPacket:
                 rest = {name: value for name, value in kwargs.items() if name != "out"}
                 write_out(self._function, args, rest, out)
                 return None
+            args, kwargs = self._with_truths(args, kwargs)
             if self._name in _UNDER:
                 _require_self(self._name, args, kwargs)
             result = self._function(*args, **kwargs)
@@ -61,6 +69,17 @@ class OpOverloadPacket:
         if isinstance(result, tuple):
             return list(result) if self._name in _LISTS else tuple(result)  # no names
         return result
+
+    def _with_truths(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call with truth values where it has numbers in their places: to a schema one is as good."""
+        for name, place in self._truths.items():
+            if place < len(args) and isinstance(args[place], _TRUE_OR_FALSE):
+                args = (*args[:place], bool(args[place]), *args[place + 1 :])
+            elif name in kwargs and isinstance(kwargs[name], _TRUE_OR_FALSE):
+                kwargs = {**kwargs, name: bool(kwargs[name])}
+        return args, kwargs
 
     def overloads(self) -> list[str]:
         return ["default"]
@@ -121,6 +140,12 @@ def _require_self(name: str, args: Any, kwargs: Any) -> None:
 
 
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    for name, value in (("dim", dim), ("start", start), ("end", end), ("step", step)):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise RuntimeError(
+                f"aten::slice() Expected a value of type 'int' for argument '{name}', which fits 64 bits, "
+                f"but got {value}"
+            )
     if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]

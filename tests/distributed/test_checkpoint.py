@@ -274,3 +274,43 @@ def test_a_table_of_chunks_that_lies_is_refused(sharded, tmp_path, change, said)
     with pytest.raises(checkpoint.CheckpointException, match=said):
         checkpoint.load(state, checkpoint_id=folder)
     assert not state["model"]["0.weight"].any()
+
+
+def test_a_checkpoint_as_one_file(tmp_path):
+    """Names with dots and slashes, numbers as keys, and other things than tensors; there and back."""
+    import tautograd as torch
+    from tautograd.distributed import checkpoint
+    from tautograd.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+
+    state = {"a/b": {"0.weight": torch.arange(3.0)}, "states": {0: {"step": 7}}, "name": "x"}
+    assert checkpoint.async_save(state, checkpoint_id=tmp_path / "parts").result() is None
+    dcp_to_torch_save(tmp_path / "parts", tmp_path / "whole.pt")
+    whole = torch.load(tmp_path / "whole.pt")
+    assert whole["states"] == state["states"]
+    assert whole["a/b"]["0.weight"].tolist() == [0.0, 1.0, 2.0]
+    torch_save_to_dcp(tmp_path / "whole.pt", tmp_path / "again")
+    loaded = {"a/b": {"0.weight": torch.zeros(3)}, "states": {0: {"step": 0}}, "name": ""}
+    checkpoint.load(loaded, checkpoint_id=tmp_path / "again")
+    assert str(loaded) == str(state)
+
+
+def test_a_wrapper_of_activations_keeps_names():
+    import tautograd as torch
+    from tautograd.distributed.algorithms._checkpoint.checkpoint_wrapper import (
+        CheckpointWrapper,
+        apply_activation_checkpointing,
+    )
+
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    names = [name for name, _ in plain.named_parameters()]
+    state = {name: value.clone() for name, value in plain.state_dict().items()}
+    x = torch.ones(2, 3)
+    plain(x).sum().backward()
+    before = [p.grad.clone() for p in plain.parameters()]
+    apply_activation_checkpointing(plain, check_fn=lambda m: isinstance(m, torch.nn.Linear))
+    assert isinstance(plain[0], CheckpointWrapper)
+    assert list(plain.state_dict()) == names
+    plain.load_state_dict(state)
+    plain.zero_grad()
+    plain(x).sum().backward()
+    assert all(bool((p.grad == g).all()) for p, g in zip(plain.parameters(), before, strict=True))

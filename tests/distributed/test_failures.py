@@ -301,3 +301,20 @@ def test_hostfile(tmp_path):
     )  # fmt: skip
     assert sorted(done.stdout.split("\n")) == ["", "rank 0", "rank 1"], done.stderr
     assert done.returncode == 0
+
+
+NEVER_COMES = """
+import os, datetime, torch.distributed as dist
+if os.environ["RANK"] != "1":
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=2))
+"""
+
+
+def test_a_rank_that_never_joins(tmp_path):
+    """Who waits for it says which one it is, and where."""
+    job = launched(tmp_path, "-n", "2", text=NEVER_COMES)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == 1
+    assert "[rank 0] init_process_group() at" in said
+    assert "train.py:4: Timed out after 2 seconds" in said
+    assert "1/2 clients joined. Not here: rank 1." in said

@@ -7,7 +7,16 @@ import pytest
 from tests.distributed.ranks import HERE, on_ranks
 
 SCRIPTS = sorted(path.stem for path in (HERE / "scripts").glob("*.py"))
-QUICK = {"app_state", "gathered_gradients", "join_uneven", "object_logging", "powersgd"}
+QUICK = {
+    "dtensor_gradients",
+    "fsdp_resume",
+    "local_sgd",
+    "app_state",
+    "gathered_gradients",
+    "join_uneven",
+    "object_logging",
+    "powersgd",
+}
 
 
 @pytest.mark.parametrize(

@@ -192,10 +192,11 @@ def test_what_crowding_costs_each_time_and_in_proportion():
     found = _beyond(least, [3e-4 + 1.2 * seconds for seconds in least])
     assert found == (pytest.approx(3e-4), pytest.approx(1.2))
     assert _beyond(least, [0.9 * seconds for seconds in least]) == (0.0, 1.0)
-    memory, few = [1e5, 1e6, 1e7], [1e-3, 2e-3, 9e-3]
-    many = [seconds + 2e-4 + size / 5e9 for size, seconds in zip(memory, few, strict=True)]
-    assert _added(memory, few, many) == (pytest.approx(2e-4), pytest.approx(1 / 5e9))
-    assert _added(memory, many, few) == (0.0, 0.0)
+    memory, few = [1e5, 1e6, 1e7, 2e5], [1e-3, 9e-3, 2e-3, 5e-3]
+    many = [1.3 * t + 2e-4 + size / 5e9 for size, t in zip(memory, few, strict=True)]
+    found = _added(few, memory, many)
+    assert found == (pytest.approx(2e-4), pytest.approx(0.3), pytest.approx(1 / 5e9))
+    assert _added(many, memory, few) == (0.0, 0.0, 0.0)
     plain = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0)
     crowded = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, looking=400, returning=100)
     work = step(1.0, [(8, 0.5), (8, 0.5)])
@@ -203,6 +204,9 @@ def test_what_crowding_costs_each_time_and_in_proportion():
         more = predict(work, crowded, ranks).seconds - predict(work, plain, ranks).seconds
         # Two exchanges of every rank, and once cold caches, all on two cores.
         assert more == pytest.approx((share * 2 * 400e-6 + displaced * 100e-6) * ranks / 2)
+        slower = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, slower=0.3)
+        more = predict(work, slower, ranks).seconds - predict(work, plain, ranks).seconds
+        assert more == pytest.approx(displaced * 0.3 * ranks / 2)  # of a second of computing
         cold = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, refill=5)
         large = replace(work, memory=1e9)  # a fifth of a second, for ranks that take turns
         more = predict(large, cold, ranks).seconds - predict(work, plain, ranks).seconds

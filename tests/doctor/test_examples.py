@@ -54,4 +54,6 @@ def test_every_part_of_a_page_is_written(rule):
     for part in ("__doc__", "why", "quiet", "bug", "fixed", "fix"):
         assert (getattr(rule, part) or "").strip(), f"{rule.code} lacks {part}"
     assert rule.bug != rule.fixed
+    lines = [line for line in rule.example.split("\n") if line]
+    assert {line[:2].ljust(2) for line in lines} <= {"  ", "- ", "+ "}, "an example is a diff"
     assert len({r.code for r in RULES}) == len({r.name for r in RULES}) == len(RULES)

@@ -103,3 +103,23 @@ def test_a_disk_that_is_full(kind, tmp_path, small_disk):
     with pytest.raises((OSError, AssertionError)):
         WRITERS[kind].write(small_disk, 6)
     assert {path.name: path.read_bytes() for path in small_disk.iterdir()} == kept
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_no_destructor_of_python_runs_while_something_is_written(kind, tmp_path):
+    """A Ctrl-C that comes while one runs is printed and forgotten, and the program goes on."""
+    warm(kind, tmp_path)
+    ran = []
+
+    def look(frame, event, argument):
+        if event == "call" and frame.f_code.co_name == "__del__":
+            ran.append(frame.f_code.co_qualname)
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        WRITERS[kind].write(tmp_path, 3)
+        WRITERS[kind].check(tmp_path)
+    finally:
+        sys.setprofile(before)
+    assert not ran

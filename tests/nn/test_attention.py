@@ -272,3 +272,23 @@ def test_masks_of_two_kinds_warn(torch):
     padding = torch.zeros(2, 4, dtype=torch.bool)
     with pytest.warns(UserWarning, match="mismatched key_padding_mask and attn_mask is deprec"):
         return module(x, x, x, attn_mask=torch.randn(4, 4), key_padding_mask=padding)[0]
+
+
+EMPTY = [(1, 1), (0, 1), (1, 0), (0, 1, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1), (1, 1, 0, 1)]
+
+
+@pytest.mark.parametrize("query", EMPTY)
+@pytest.mark.parametrize("causal", [False, True])
+@same
+def test_attention_where_something_is_empty(torch, query, causal):
+    found = []
+    for key in EMPTY:
+        for value in EMPTY:
+            inputs = [torch.ones(shape, requires_grad=True) for shape in (query, key, value)]
+            try:
+                out = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal)
+                out.sum().backward()
+                found += [out, *(x.grad for x in inputs)]
+            except RuntimeError as error:
+                found.append(type(error).__name__)
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch.nn.grad  # noqa: F401  (PyTorch does not load it by itself)
 
@@ -95,3 +97,20 @@ def test_conv_tbc_refuses(torch, given):
     with pytest.raises((RuntimeError, TypeError)) as error:
         eval(f"torch.conv_tbc({given})", {"torch": torch, "r": torch.randn})
     return str(error.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("pad", [-1, 0, 1, 2])
+@pytest.mark.parametrize("width", [0, 1, 2])
+@same
+def test_conv_tbc_of_nothing(torch, width, pad):
+    found = []
+    for time, batch, channels, out in itertools.product((0, 1, 2), (0, 1), (0, 2), (0, 2)):
+        x = torch.ones(time, batch, channels, requires_grad=True)
+        w = torch.ones(width, channels, out, requires_grad=True)
+        try:
+            result = torch.nn.functional.conv_tbc(x, w, torch.ones(out), pad)
+            result.sum().backward()
+            found += [result, x.grad, w.grad]
+        except RuntimeError as error:
+            found.append(str(error))
+    return found

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
 import pytest
 
+from tautograd._ops.nn import embedding as table
 from tests.both import same
 from tests.nn.layers import attempt, image
 
@@ -218,3 +221,34 @@ ERRORS = [
 def test_error(torch: Any, program: Any) -> Any:
     found = attempt(torch, program)
     return str(found).replace("tautograd", "torch")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_gradients_are_the_same_added_in_place_and_by_a_sparse_product(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tautograd
+
+    tautograd.manual_seed(0)
+    rows = tautograd.randint(0, 300, (2048,))
+    weight = tautograd.randn(300, 16, dtype=getattr(tautograd, dtype), requires_grad=True)
+    scale = tautograd.randn(2048, 16, dtype=getattr(tautograd, dtype))
+    found = []
+    for worth in (False, True):
+        monkeypatch.setattr(table, "_worth_importing", lambda elements, worth=worth: worth)
+        (grad,) = tautograd.autograd.grad(
+            (tautograd.nn.functional.embedding(rows, weight) * scale).sum(), weight
+        )
+        found.append(grad)
+    assert tautograd.equal(*found)
+
+
+def test_a_short_program_imports_no_sparse_arrays() -> None:
+    program = (
+        "import sys, tautograd as torch\n"
+        "weight = torch.zeros(65, 65, requires_grad=True)\n"
+        "torch.nn.functional.embedding(torch.arange(512) % 65, weight).sum().backward()\n"
+        "assert weight.grad.sum() == 512 * 65\n"
+        "assert 'scipy.sparse' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -120,6 +120,8 @@ REFUSED = [
     "torch.stft(x, 16, win_length=20, return_complex=True)",
     "torch.stft(x, 16, window=torch.ones(8), return_complex=True)",
     "torch.stft(x.cfloat(), 16, return_complex=True, onesided=True)",
+    "torch.stft(x, 16, align_to_window=True, return_complex=True)",
+    "torch.stft(x, 900, window=torch.ones(900), center=False, align_to_window=True, return_complex=True)",
     "torch.stft(x.long(), 16, center=False, return_complex=True)",
     "torch.istft(torch.ones(9, 3), 16)",
     "torch.istft(z(9, 0), 16)",
@@ -139,3 +141,18 @@ def test_refusals(torch, call):
     with pytest.raises(RuntimeError) as error:
         eval(call, names)
     return str(error.value)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+@pytest.mark.parametrize("hop", [1, 2, 3])
+@same
+def test_stretches_that_begin_where_the_window_does(torch, hop, length):
+    # Of windows that are shorter by an odd number PyTorch asks for a sample beyond the last.
+    n_fft = 6 if length % 2 == 0 else 5
+    x = torch.arange(22.0, dtype=torch.float64).reshape(2, 11).sin()
+    window = torch.arange(1.0, length + 1, dtype=torch.float64)
+    given = {"center": False, "return_complex": True}
+    return [
+        torch.stft(x, n_fft, hop, length, window, align_to_window=align, **given)
+        for align in (True, False, None)
+    ]

@@ -327,3 +327,23 @@ def test_many_random_keys() -> None:
         except AssertionError as error:
             error.add_note(f"seed {seed}: {program.__doc__}")
             raise
+
+
+FAR_STEPS = ["2**62", "2**63 - 1", "2**64", "2**40"]
+EMPTY_SLICES = [
+    *("x[0:0:{}]", "x[1:1:{}]", "x[:, 2:0:{}]", "torch.ops.aten.slice(x, 0, 1, 1, {})"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Truncating the start/stop/step")
+@pytest.mark.parametrize("step", FAR_STEPS)
+@pytest.mark.parametrize("key", EMPTY_SLICES)
+def test_steps_beyond_memory(key: str, step: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(12.0).reshape(3, 4)
+        try:
+            return tuple(eval(key.format(step), {"x": x, "torch": torch}).shape)
+        except RuntimeError as error:
+            return str(error)[:40] if "aten" not in key else "refused"
+
+    agree(program)

@@ -41,8 +41,8 @@ def test_what_onnx_answers(torch):
 def test_what_cannot_be_exported_says_so():
     import tautograd
 
-    with pytest.raises(AttributeError, match="which PyTorch has: it is for writing ONNX files"):
-        tautograd.onnx.export
+    with pytest.raises(AttributeError, match="which PyTorch has: it is"):
+        tautograd.onnx.InputObserver
     with pytest.raises(AttributeError, match=r"'torch\.onnx\.symbolic_opset11\.unsqueeze'"):
         importlib.import_module("tautograd.onnx.symbolic_opset11").unsqueeze
 

@@ -4,9 +4,10 @@
     python -m tools.public_programs CHECKOUTS --only vit --half develop
     python -m tools.public_programs CHECKOUTS --page docs/programs.md [--keep]
 
-A program that prints something else is run once more on PyTorch, with other contents of new memory (it
-may differ from run to run by itself), and, where only numbers differ, on both engines in double
-precision: what is the same there differs by rounding alone. Results are kept in the file of `--json`,
+A program that prints something else is run again on PyTorch alone, with other contents of new memory, on
+other instructions of the processor and with other numbers of threads (`spread`): what PyTorch does not agree
+with itself about, it does not determine. What is left is run on both engines in double precision: what is
+the same there differs by rounding alone. Results are kept in the file of `--json`,
 and a program found there is not run again.
 """
 
@@ -71,7 +72,7 @@ def main() -> None:
     for job in jobs:
         key = f"{job['repository']}/{job['run']}"
         before = results.get(key, {}).get("outcome")
-        fine = before in ("same", "rounding", "PyTorch stops", "PyTorch differs from run to run")
+        fine = before in (*page.SAME, "PyTorch stops", "PyTorch differs from run to run")
         if before and not given.again and (fine or not given.failed):
             continue
         if time.monotonic() > end:

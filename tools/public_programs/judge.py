@@ -6,6 +6,7 @@ last place printed, or, where several stand in a row, within that share of the l
 
 from __future__ import annotations
 
+import math
 import re
 
 RELATIVE = 1e-3
@@ -20,11 +21,10 @@ def verdict(expected: str, got: str) -> str:
     expected, got = plain(expected), plain(got)
     if expected == got:
         return "same"
-    words_expected, words_got = _words(expected), _words(got)
-    if words_expected != words_got:
+    if words(expected) != words(got):
         return "differs"
-    pairs = zip(_NUMBER.findall(expected), _NUMBER.findall(got), strict=True)
-    return "rounding" if all(_close(a, b) for a, b in pairs) else "differs"
+    pairs = zip(numbers(expected), numbers(got), strict=True)
+    return "rounding" if all(close(a, b) for a, b in pairs) else "differs"
 
 
 def plain(text: str) -> str:
@@ -33,18 +33,26 @@ def plain(text: str) -> str:
     return text.replace("tautograd.", "torch.").replace("+tautograd", "").replace("+cpu", "")
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> str:
     """The text without its numbers; spaces only line numbers up."""
-    return ["".join(_NUMBER.sub("#", text).split())]
+    return "".join(_NUMBER.sub("#", text).split())
 
 
-def _close(a: str, b: str) -> bool:
+def numbers(text: str) -> list[str]:
+    """The numbers of a text, as they stand there."""
+    return _NUMBER.findall(text)
+
+
+def close(a: str, b: str) -> bool:
+    """Whether two numbers, as printed, are the same to rounding."""
     if a == b:
         return True
     try:
         x, y = float(a), float(b)
     except ValueError:
         return False
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return str(x) == str(y)
     if "." not in a and "e" not in a.lower():
         return False
     digits = len(a.lower().partition("e")[0].partition(".")[2])

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from . import judge
+from . import judge, spread
 from .workers import Run, Worker
 
 SIZES = Path(__file__).parent / "sizes.json"
@@ -34,8 +34,13 @@ def outcome(
         return {**result, "outcome": found}
     # What memory holds that nobody has written to differs from run to run, if not between two forks.
     again = workers["torch"].run(checkout, job, rules, seconds, filled=True)
-    if judge.verdict(theirs.out, again.out) != "same":
+    if not spread.same_length([theirs.out, again.out]):
         return {**result, "outcome": "PyTorch differs from run to run"}
+    others = _elsewhere(workers, checkout, job, rules, seconds)
+    result["reason"] = judge.first_difference(theirs.out, ours.out)
+    if spread.agrees(theirs.out, again.out, others, ours.out):
+        shown = spread.first_spread(theirs.out, [again.out, *others], ours.out)
+        return {**result, "outcome": "spread", "reason": shown}
     both = [
         workers[e].run(checkout, job, rules, seconds * 6, double=True)
         for e in ("torch", "tautograd")
@@ -43,8 +48,20 @@ def outcome(
     exact = (
         all(r.status == 0 for r in both) and judge.verdict(both[0].out, both[1].out) != "differs"
     )
-    return {
-        **result,
-        "outcome": "magnified" if exact else "differs",
-        "reason": judge.first_difference(theirs.out, ours.out),
-    }
+    return {**result, "outcome": "magnified" if exact else "differs"}
+
+
+def _elsewhere(
+    workers: dict[str, Worker],
+    checkout: Path,
+    job: dict[str, Any],
+    rules: list[list[str]],
+    seconds: int,
+) -> list[str]:
+    """What PyTorch prints with other instructions and numbers of threads."""
+    found = []
+    for name, (instructions, threads) in spread.VARIANTS.items():
+        if name not in workers:
+            workers[name] = Worker("torch", instructions, threads)
+        found.append(workers[name].run(checkout, job, rules, seconds * 3))
+    return [r.out for r in found if r.status == 0]

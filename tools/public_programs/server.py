@@ -25,7 +25,7 @@ SHARED = ("matplotlib.pyplot", "einops", "torchvision", "tqdm")
 """What so many programs import that it is loaded once."""
 
 
-def load(engine: str) -> float:
+def load(engine: str, threads: int) -> float:
     """Import the engine, and what nearly every program imports; the CPU time of the engine alone."""
     if engine == "tautograd":
         from tautograd._cli import as_torch
@@ -38,7 +38,7 @@ def load(engine: str) -> float:
     import torch.utils.data
 
     assert np is not None
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     start = time.process_time()
     sys.path.insert(0, str(HERE))
     import child
@@ -79,9 +79,9 @@ def _fill_memory() -> None:
     ctypes.CDLL(None).mallopt(perturb, 0x5A)
 
 
-def serve(engine: str) -> None:
+def serve(engine: str, threads: int) -> None:
     """Load, then fork for each line that comes."""
-    print(json.dumps({"cpu": load(engine)}), flush=True)
+    print(json.dumps({"cpu": load(engine, threads)}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()
@@ -105,4 +105,4 @@ def serve(engine: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], int(sys.argv[2]))

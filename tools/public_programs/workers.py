@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,18 @@ class Run:
 class Worker:
     """One engine's server."""
 
-    def __init__(self, engine: str) -> None:
+    def __init__(
+        self, engine: str, instructions: Mapping[str, str] | None = None, threads: int = 1
+    ) -> None:
         environment = dict(os.environ, PYTHONHASHSEED="0", MPLBACKEND="Agg", HF_HUB_OFFLINE="1")
+        environment.update(instructions or {})
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            environment[name] = "1"
+            environment[name] = str(threads)
         # Both engines get memory in pages of one size. NumPy asks for huge ones, which a virtual machine may have
         # given back to its host: then a page takes longer to come back than what is computed in it.
         environment["NUMPY_MADVISE_HUGEPAGE"] = "0"
         self._process = subprocess.Popen(
-            [sys.executable, str(SERVER), engine],
+            [sys.executable, str(SERVER), engine, str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         self.start_cpu = float(self._answer()["cpu"])

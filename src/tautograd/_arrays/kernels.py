@@ -132,6 +132,11 @@ def kernel_of_program(dtype: Any, *program: Any) -> Kernel | None:
         return kernel
 
 
+def is_off() -> bool:
+    """Whether there are to be none."""
+    return _off
+
+
 def switch(on: bool) -> bool:
     """Use kernels or do not, from now on; gives what was set before."""
     global _off

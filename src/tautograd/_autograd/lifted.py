@@ -216,11 +216,12 @@ def saved_tensors(node: Node) -> Any:
         tensors = (
             None
             if saved[0] is None
-            else tuple(as_tensor(node, i, a) for i, a in enumerate(saved[0]))
+            else tuple([as_tensor(node, i, a) for i, a in enumerate(saved[0])])
         )
         return [tensors, _outputs(node, saved[1])]
     values = [as_tensor(node, i, a) for i, a in enumerate(saved[:-1])]
-    return [*values, _outputs(node, saved[-1])]
+    values.append(_outputs(node, saved[-1]))
+    return values
 
 
 def _outputs(node: Node, data: Any) -> Any:

@@ -113,6 +113,7 @@ class _Thread(threading.local):
     overwritten: Any = None  # the tensor into which the operation's result will be written
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
     settling: Any = None  # the tape of which this thread is finding out what to keep
+    exporter: Any = None  # who is told of writes and draws, while a model is exported
 
     grad: bool = _field("grad")
     special: bool = _field("special")

@@ -9,6 +9,7 @@ interpreter specialises code for what it meets there.
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import os
 from sys import _getframe
@@ -19,14 +20,15 @@ import numpy as np
 
 from .._arrays.dtypes import HALF_CODES
 from .._arrays.quiet import is_used_elsewhere, quietly_apart
-from .._ops.declare.code_holders import holder
+from .._ops.declare.code_holders import give_code
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node
 from .._user_code.owners import is_internal
 from .apply import run_forward, settled, tied, wrap_several
+from .machine_code import counted, counts_calls, written
 from .modes import modes, shared
 from .node import next_sequence, node_type
-from .recorder_text import text_of
+from .recorder_text import counting, text_of
 
 _TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<recorder ")
 _CODES: dict[str, CodeType] = {}
@@ -44,9 +46,11 @@ _NAMES: dict[str, Any] = {
     "HALF_CODES": HALF_CODES,
     "NO_PARAMETERS": NO_PARAMETERS,
     "Tensor": Tensor,
+    "__builtins__": builtins.__dict__,  # by which NumPy's own code imports, in what it was called from
     "__name__": __name__,
     "apply_special": _apply_special,
     "asarray": np.asarray,
+    "counted": counted,
     "current_node": current_node,
     "generic": np.generic,
     "getframe": _getframe,
@@ -73,9 +77,16 @@ def write(op: Op, function: Any, kind: str) -> None:
         scope["turned_class"] = node_type(scope["turned"])
     if kind.startswith("apply"):
         function.__defaults__ = NO_PARAMETERS, None
-    code = _compiled(text_of(op, kind))
     name = op.name if kind in ("apply", "record") else function.__name__
-    holder(function).__code__ = code.replace(co_name=name, co_qualname=name)
+
+    def write_text(function: Any, counts: bool = False) -> None:
+        text = text_of(op, kind)
+        code = _compiled(counting(text) if counts else text)
+        give_code(function, code.replace(co_name=name, co_qualname=name))
+
+    scope["write_again"] = write_text
+    write_text(function, counts_calls(kind))
+    written(function, kind)
 
 
 def _compiled(text: str) -> CodeType:

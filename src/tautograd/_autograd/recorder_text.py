@@ -67,6 +67,8 @@ if isinstance(other, Tensor):
         return slow(self, other)
 elif dtype.char in "fd" and (type(other) is float or ({_INTEGER})):
     a1 = other
+elif type(other) is int and dtype.kind in "iu" and dtype.char in direct:
+    a1 = other  # one that the dtype cannot hold wraps round, which the ufunc refuses to do: that is the long way's
 else:
     return slow(self, other)
 """
@@ -301,3 +303,9 @@ def text_of(op: Op, function: str) -> str:
     parameters, body = FUNCTIONS[function]
     parameters = parameters.format(inputs=", ".join(Body(op).xs))
     return "\n".join([f"def recorder({parameters}):", *body(op).lines, ""])
+
+
+def counting(text: str) -> str:
+    """The same, for a function that counts its calls."""
+    head, _, body = text.partition("\n")
+    return f"{head}\n    counted(function)\n{body}"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._stand_ins.everywhere import in_one_search
 from .callbacks import callback
 from .report.findings import Finding
 from .report.folding import fold
@@ -19,9 +20,10 @@ from .state.history import History
 from .state.step_numbers import Numbers
 from .watch.backward_flow import Flow
 from .watch.dispatch import Hearing
-from .watch.living import instances_of
+from .watch.living import living_optimizers
 from .watch.nan_risks import Risks
 from .watch.observer import Observer
+from .watch.one_iteration import OneIteration
 
 
 class StopTraining(BaseException):
@@ -67,6 +69,7 @@ class Doctor(Hearing, Reporting):
         self.numbers = Numbers(self)
         self.flow = Flow(self)
         self.risks = Risks(self)
+        self.iteration = OneIteration(self)
         self.rules = [rule(self) for rule in RULES if self.wanted(rule.code)]
         self.hearing = {
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
@@ -86,8 +89,7 @@ class Doctor(Hearing, Reporting):
         if self._observers:
             raise RuntimeError("this doctor is watching already")
         try:
-            for engine in self._engines if self._engines is not None else loaded_engines():
-                self.see(engine)
+            self.see(*(self._engines if self._engines is not None else loaded_engines()))
         except BaseException:  # Ctrl-C: nobody will say stop()
             self._leave()
             self._observers = []
@@ -96,22 +98,26 @@ class Doctor(Hearing, Reporting):
 
     def _leave(self) -> None:
         """Let everything in the engines be as it was."""
-        for observer in reversed(self._observers):
-            observer.stop()
+        with in_one_search():
+            for observer in reversed(self._observers):
+                observer.stop()
 
-    def see(self, engine: Any) -> None:
-        """Watch this engine from now on."""
-        observer = Observer(engine, self)
-        self._observers.append(observer)
-        observer.start()
-        self.watched.append(engine)
-        for found in instances_of(engine.optim.Optimizer):
+    def see(self, *engines: Any) -> None:
+        """Watch these engines from now on."""
+        with in_one_search():
+            for engine in engines:
+                observer = Observer(engine, self)
+                self._observers.append(observer)
+                observer.start()
+                self.watched.append(engine)
+        for found in living_optimizers(engines):
             self.know_optimizer(found)
 
     def stop(self) -> None:
         if not self._observers:
             return
         self.flow.remove()
+        self.iteration.stop()
         self._leave()
         with self.quietly():
             self.numbers.finish()

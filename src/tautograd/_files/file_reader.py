@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from .._tensor.tensor import make
+from .archive import ZipFile
 
 
 class PyTorchFileReader:
     """The parts of an archive that `torch.save` wrote."""
 
     def __init__(self, name_or_buffer: Any) -> None:
-        self._archive = zipfile.ZipFile(name_or_buffer)
+        self._archive = ZipFile(name_or_buffer)
         names = [n for n in self._archive.namelist() if n.endswith("data.pkl")]
         if len(names) != 1:
             raise RuntimeError("the archive has no data.pkl: torch.save did not write it")

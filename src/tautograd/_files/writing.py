@@ -21,6 +21,7 @@ from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
 from .._tensor.attributes import has_names_of_its_own
 from .._tensor.tensor import Size, Tensor
+from .archive import ZipFile
 from .storages import STORAGE_NAMES
 
 
@@ -290,17 +291,12 @@ def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
 
         writer, text = Writer(), io.BytesIO()
         ObjectPickler(text, writer, protocol=2).dump(obj)
-    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
-    try:
-        _put_all(archive, name, text.getvalue(), writer.storages)
-    except BaseException:
-        # Half an archive is not to be closed: that would fail, and hide a Ctrl-C or a full disk.
-        archive.fp = None
-        raise
+    archive = ZipFile(file, "w", zipfile.ZIP_STORED)
+    _put_all(archive, name, text.getvalue(), writer.storages)
     archive.close()
 
 
-def _put_all(archive: zipfile.ZipFile, name: str, pickled: bytes, storages: list[Any]) -> None:
+def _put_all(archive: ZipFile, name: str, pickled: bytes, storages: list[Any]) -> None:
     def put(part: str, data: Any) -> None:
         archive.writestr(zipfile.ZipInfo(f"{name}/{part}", (1980, 1, 1, 0, 0, 0)), data)
 

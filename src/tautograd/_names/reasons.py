@@ -51,7 +51,9 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch.xpu torch.Tensor.xpu torch.version.xpu", "for Intel's GPUs", ""),
     ("torch.Tensor.ipu torch.get_autocast_ipu_dtype torch.*_autocast_xla* torch.*_autocast_ipu*",
      "for accelerators that PyTorch has given up", ""),
-    ("torch.onnx.*", "for writing ONNX files, which is not built yet", ""),
+    (("torch.onnx.ops torch.onnx.utils torch.onnx.verification torch.onnx.testing torch.onnx.ExportableModule "
+     "torch.onnx.InputObserver torch.onnx.*"),
+     "of PyTorch's own exporters", "torch.onnx.export, and torch.onnx.export(…, verify=True)"),
     ("torch.package", "for archives of Python code that run when they are opened", "torch.save"),
     ("torch.sym_*",
      "for shapes of programs that are traced", "int, float, bool"),

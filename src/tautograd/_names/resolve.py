@@ -14,6 +14,7 @@ PRIVATE_AND_KNOWN = frozenset(
         *("_subclasses", "_tensor_str", "_trace_wrapped_higher_order_op", "_utils"),
         "_vmap_internals",
         "torch._C._functorch",
+        "torch.distributed.algorithms._checkpoint",
         "torch.distributed._tensor",  # only there: `torch._tensor` is another matter
     )
 )

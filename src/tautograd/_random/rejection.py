@@ -91,6 +91,14 @@ def _whole(value: float) -> int:
     return math.floor(value) if abs(value) < 2.0**63 else -(2**63)
 
 
+def _power(base: float, exponent: float) -> float:
+    """C's: what is too large is infinite, and no error."""
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
 def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
 
@@ -118,11 +126,12 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
     rare = np.where(swapped, one - probability, probability).astype(kind)
     with np.errstate(invalid="ignore"):  # infinitely many trials without a chance
         expected = trials * rare
-    plain = ~((trials <= 0) | (probability <= 0) | (probability >= 1) | np.isnan(probability))
+    unknown = np.isnan(probability) | np.isnan(trials)  # PyTorch's loop over NaN trials never ends
+    plain = ~((trials <= 0) | (probability <= 0) | (probability >= 1) | unknown)
     result = np.zeros(trials.size, kind)
+    result[unknown] = np.nan
     result[probability >= 1] = trials[probability >= 1]
-    result[trials <= 0] = 0
-    result[np.isnan(probability) & (trials > 0)] = np.nan
+    result[(trials <= 0) | (probability <= 0)] = 0
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.sqrt(expected * (one - rare)).astype(np.float64)
         odds = (rare / (one - rare)).astype(np.float64)
@@ -153,7 +162,8 @@ def _binomial_small(trials: float, log_failure: float, source: Lookahead) -> int
     """Count successes by the geometric gaps between them."""
     passed, successes = 0.0, 0
     while True:
-        passed += math.ceil(_log(source.uniform()) / log_failure)
+        gap = _log(source.uniform()) / log_failure
+        passed += math.ceil(gap) if gap < math.inf else gap
         if passed > trials:
             return successes
         successes += 1
@@ -244,7 +254,8 @@ def dirichlet(generator: Generator, concentration: Array) -> Array:
     parts = standard_gamma(generator, concentration.astype(np.float64))
     shares = (parts / parts.sum(axis=-1, keepdims=True)).astype(kind)
     least, most = np.finfo(kind).tiny, np.nextafter(kind.type(1), kind.type(0))
-    found: np.ndarray = np.minimum(np.maximum(shares, least), most)
+    # The comparison is false for NaN, too: infinite shares are no shares.
+    found: np.ndarray = np.minimum(np.where(shares > least, shares, least), most)
     return found
 
 
@@ -257,7 +268,7 @@ def _gamma(alpha: float, boosted: bool, inverse: float, d: float, source: Lookah
     if boosted:
         if alpha == 0:
             return 0.0
-        scale = math.pow(1 - source.uniform(), inverse)
+        scale = _power(1 - source.uniform(), inverse)
     c = 1.0 / math.sqrt(9.0 * d) if d > 0 else math.nan
     while True:
         x = source.normal()

@@ -1,8 +1,10 @@
 """Functions replaced wherever they are known.
 
 A user's module may have said `from torch.nn.utils import clip_grad_norm_` long before: every module's
-global that is the function is replaced as well. A module may take what stands in for it while that is in
-place; it is found when the last one leaves, and gets the function itself.
+global that is the function is replaced as well, after one search through all of them. A module may take
+what stands in for it while that is in place, and gets the function itself when the last one leaves. That
+needs another search only if somebody did: nobody but us has made what stands in, so a reference to it
+that is not in one of the known places shows in its reference count, and no such reference shows as well.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ class _Known:
     def __init__(self, function: Any) -> None:
         self.function = self.top = function
         self.layers: list[Layer] = []
+        self._all_layers: set[Layer] = (
+            set()
+        )  # a layer holds what it made: its references are counted
         self.stand_ins: dict[int, Any] = {}  # by identity: all that may have been taken for it
-        self.places: dict[tuple[int, str], tuple[Any, str]] = {}
+        self.places: dict[tuple[int, str], tuple[Any, str]] = {}  # by a module's variables and name
         self.users = 0
+        self._own_references = 0  # to the only stand-in there has been, from what we keep
 
     def enter(self, layer: Layer) -> None:
         self.layers.append(layer)
+        self._all_layers.add(layer)
 
     def leave(self, layer: Layer) -> None:
         if layer in self.layers:
@@ -36,7 +43,22 @@ class _Known:
         self.top = self.function
         for layer in self.layers:
             self.top = layer.over(self.top)
-            self.stand_ins[id(self.top)] = self.top
+            if id(self.top) not in self.stand_ins:
+                self.stand_ins[id(self.top)] = self.top
+                self._own_references = sys.getrefcount(self.top)  # one is `self.top`
+
+    def is_known_at(self, module: Any, key: str) -> None:
+        self.places[id(vars(module)), key] = module, key
+
+    def may_be_elsewhere(self) -> bool:
+        """Whether something may hold a stand-in that is not known to; sure of it only when it is False."""
+        if len(self.stand_ins) != 1:
+            return bool(self.stand_ins)
+        (made,) = self.stand_ins.values()
+        held = sum(vars(module).get(key) is made for module, key in self.places.values())
+        # `made` is one more, and `self.top` is one less when the function itself is in place.
+        expected = self._own_references + 1 - (self.top is not made) + held
+        return sys.getrefcount(made) != expected
 
     def put(self) -> None:
         for module, key in self.places.values():
@@ -91,7 +113,7 @@ class Functions:
                 known = _known[id(function)] = _Known(function)
                 _searched.clear()  # no module has been searched for this one
             known.users += 1
-            known.places[id(module), name] = module, name
+            known.is_known_at(module, name)
             self._wanted.append((known, Layer(wrapping(make))))
 
     def on(self) -> None:
@@ -109,11 +131,12 @@ class Functions:
                 self._change(_Known.leave)
 
     def end(self) -> None:
-        """Take them away for good: every module that is loaded is searched."""
+        """Take them away for good, wherever they have been taken meanwhile."""
         with lock:
             if not self._wanted:
                 return
-            _searched.clear()
+            if any(known.may_be_elsewhere() for known, _ in self._wanted):
+                _searched.clear()
             self._is_on = False
             for known, _ in self._wanted:
                 known.users -= 1
@@ -134,7 +157,11 @@ class Functions:
 
 def _settle(changed: list[_Known]) -> None:
     """Put functions in all their places, and forget those that nobody uses any more."""
-    _search()
+    unused = [known for known in changed if not known.users]
+    if taken := any(known.may_be_elsewhere() for known in unused):
+        _searched.clear()  # by a module that has been searched, it may be
+    if taken or len(unused) < len(changed):
+        _search()
     for known in changed:
         known.put()
     for known in changed:
@@ -145,11 +172,10 @@ def _settle(changed: list[_Known]) -> None:
 
 def _search() -> None:
     """Find the functions in modules that have not been searched yet."""
-    new = {name: sys.modules[name] for name in sys.modules.keys() - _searched}
+    new = {name: module for name, module in list(sys.modules.items()) if name not in _searched}
     _searched.update(name for name, module in new.items() if not _is_running(name, module))
     for module, key, value in holders(new, _known):
-        known = _known[id(value)]
-        known.places[id(module), key] = module, key
+        _known[id(value)].is_known_at(module, key)
 
 
 def _is_running(name: str, module: Any) -> bool:

@@ -60,7 +60,10 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
     with np.errstate(all="ignore"):  # a draw may be beyond its dtype
-        return sampler(source, *args, **kwargs)
+        found = sampler(source, *args, **kwargs)
+    if modes.exporter is not None:
+        modes.exporter.drawn(found, sampler, args, kwargs)
+    return found
 
 
 def bound(sampler: Sampler, **options: Any) -> Sampler:
@@ -79,6 +82,9 @@ def _refuse_parameters(sampler: Sampler, source: Any, args: Any, kwargs: Any) ->
     with np.errstate(all="ignore"):
         try:
             sampler(_NOBODYS, (1,), *args[1:], **kwargs)
+        except NotImplementedError:  # of a kernel, which is not asked for nothing
+            if source is on_meta and sampler.__name__ not in _ANY_VALUE_ON_META:
+                raise
         except RuntimeError:
             if source is not on_meta or sampler.__name__ not in _ANY_VALUE_ON_META:
                 raise

@@ -13,6 +13,7 @@ from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.declare.public import FUNCTIONS, attach
 from .._ops.declare.subclasses import GENERAL
+from .._ops.declare.truth_values import require_truth
 from .arguments import require_strided
 from .creation import from_numpy
 from .storages import mapped_file
@@ -21,6 +22,9 @@ from .tensor import Tensor, make
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """This tensor's memory as a NumPy array; with `force` a tensor with history is detached."""
+    given: Any = force
+    if given is not False and given is not True:
+        require_truth("numpy", force=given)
     if type(self._data) is not np.ndarray and self.is_meta:
         raise TypeError(
             "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "

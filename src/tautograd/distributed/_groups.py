@@ -13,7 +13,7 @@ from .._user_code.sites import warning_level
 from .._user_code.stack import user_site
 from ._blocking import made
 from ._board import Board
-from ._errors import DistError
+from ._errors import DistError, DistNetworkError, DistStoreError
 from ._joining import launched_by_mpi, leave_without_goodbye, mpi, world
 from ._process_group import ProcessGroup
 from ._stores import FileStore, Store, TCPStore
@@ -247,11 +247,14 @@ def init_process_group(
     _check_timeout(limit)
     name = _backend_named(backend)
     mine, size = _place(init_method, rank, world_size)
-    if store is None and size > 1 and not launched_by_mpi():
-        store = _store_for(init_method or "env://", mine, size, limit)
     site = user_site(1)
     label = f"[rank {mine}] init_process_group()" + (f" at {site.place}" if site else "")
-    comm, gone = world(mine, size, store, limit, label)
+    try:
+        if store is None and size > 1 and not launched_by_mpi():
+            store = _store_for(init_method or "env://", mine, size, limit)
+        comm, gone = world(mine, size, store, limit, label)
+    except (DistStoreError, DistNetworkError) as error:
+        raise type(error)(f"{label}: {error}") from None
     _State.store = store
     local = os.environ.get("LOCAL_RANK")
     device = getattr(device_id, "index", device_id)

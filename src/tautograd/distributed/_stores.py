@@ -7,6 +7,7 @@ No transport of our own: `TCPStore` is Python's XML-RPC (values are data, and no
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sqlite3
 import threading
@@ -301,7 +302,7 @@ class TCPStore(Store):
             if time.monotonic() > end:
                 raise DistNetworkError(
                     f"The client socket has timed out after {limit * 1000:.0f}ms while trying to connect "
-                    f"to ({self.host}, {self.port})."
+                    f"to ({self.host}, {self.port}). Nobody holds the store there: rank 0 has not come, or has ended."
                 )
             time.sleep(0.05)
 
@@ -313,19 +314,28 @@ class TCPStore(Store):
         except (OSError, Error) as error:
             self._local.proxy = None
             raise DistNetworkError(
-                f"the store at ({self.host}, {self.port}) does not answer: {error}"
-            ) from error
+                f"the store at ({self.host}, {self.port}) does not answer ({error}): who held it, rank 0 as a rule, "
+                "has ended"
+            ) from None
 
     def _wait_for(self, world_size: int) -> None:
         self.add("tautograd/here", 1)
+        self.set(f"tautograd/here/{os.environ.get('RANK', '')}", "")
         end = time.monotonic() + self._timeout.total_seconds()
         while (here := self.add("tautograd/here", 0)) < world_size:
             if time.monotonic() > end:
                 raise DistStoreError(
                     f"Timed out after {self._timeout.total_seconds():.0f} seconds waiting for clients. "
-                    f"{here}/{world_size} clients joined."
+                    f"{here}/{world_size} clients joined.{self._absent(here, world_size)}"
                 )
             time.sleep(_PAUSE)
+
+    def _absent(self, here: int, world_size: int) -> str:
+        """Who has not come, where the others have said their ranks."""
+        away = [i for i in range(world_size) if self._read(f"tautograd/here/{i}") is None]
+        if len(away) != world_size - here:
+            return ""
+        return f" Not here: rank{'s' if len(away) > 1 else ''} {', '.join(map(str, away))}."
 
     def _read(self, key: str) -> bytes | None:
         if self._table is not None:

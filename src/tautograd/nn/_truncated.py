@@ -34,7 +34,7 @@ def fill_truncated(
                 f"normal_(): argument '{name}' (position {position}) must be float, not "
                 f"{type_name(value)}"
             )
-    if not std:
+    if type(std) in (int, float, bool) and not std:  # tensors and NumPy's numbers divide by zero
         raise ZeroDivisionError("float division by zero: std is 0")
     share = _below((b - mean) / std) - _below((a - mean) / std)
     fill = _redrawn_normal if share > _SHARE else _kept_uniform

@@ -1,7 +1,8 @@
-"""`torch.onnx`, as far as models and libraries touch it while they are imported and run.
+"""`torch.onnx`: models written as ONNX graphs, through the package `onnx` (the extra `onnx`).
 
-No file is written: `export` is not here, and says so. What a program asks on its way is answered: nothing
-is being exported, and what it says of its own operations is kept for an exporter to find.
+`export` runs a model and writes down the operations it applies (`_export/`). What a program says of its
+own operations for PyTorch's older exporter (`register_custom_op_symbolic`) is kept, and used by nothing:
+those rules are made for graphs of TorchScript.
 """
 
 from __future__ import annotations
@@ -9,26 +10,38 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from typing import Any
 
 from . import errors, operators, symbolic_helper
+from .enums import OperatorExportTypes as OperatorExportTypes
+from .enums import TensorProtoDataType as TensorProtoDataType
+from .enums import TrainingMode as TrainingMode
 from .errors import OnnxExporterError
+from .errors import OnnxExporterWarning as OnnxExporterWarning
+from .errors import UnsupportedOperatorError as UnsupportedOperatorError
 from .symbolics import register_custom_op_symbolic as register_custom_op_symbolic
 from .symbolics import unregister_custom_op_symbolic as unregister_custom_op_symbolic
 
-__all__ = ["OnnxExporterError", "errors", "is_in_onnx_export"]
+__all__ = ["ONNXProgram", "OnnxExporterError", "errors", "export", "is_in_onnx_export"]
 
 producer_name = "pytorch"
+_LATER = {
+    "export": "_export.exporting",
+    "ONNXProgram": "_export.program",
+    "select_model_mode_for_export": "_export.modes",
+}
 
 
 def is_in_onnx_export() -> bool:
-    """Whether a model is being exported: never."""
-    return False
+    """Whether this thread is exporting a model."""
+    running = sys.modules.get(f"{__name__}._export.running")
+    return running is not None and running.exporting.depth > 0
 
 
 def _operator_set(version: int) -> types.ModuleType:
-    """The module that holds an operator set's rules for PyTorch's operations: none, without an exporter."""
+    """`torch.onnx.symbolic_opset11` and its like, which torchvision imports: without the older exporter's rules."""
     path = f"onnx.symbolic_opset{version}"
-    about = f"`torch.{path}`: rules of an exporter that is not here."
+    about = f"`torch.{path}`: rules of PyTorch's exporter of TorchScript, which is not here."
     module = types.ModuleType(f"{__name__.partition('.')[0]}.{path}", about)
     module.__getattr__ = functools.partial(_missing, f"torch.{path}")  # type: ignore[method-assign]
     return sys.modules.setdefault(module.__name__, module)
@@ -41,7 +54,18 @@ def _missing(path: str, name: str) -> object:
 
 
 globals().update({f"symbolic_opset{version}": _operator_set(version) for version in range(7, 21)})
-__getattr__ = functools.partial(_missing, "torch.onnx")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        import importlib
+
+        found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        globals()[name] = found
+        return found
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name("torch.onnx", name, (*__all__, *_LATER)), name=name)
 
 
 _ = operators, symbolic_helper  # parts that PyTorch loads with the package

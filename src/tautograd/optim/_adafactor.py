@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays.dtypes import from_numpy_dtype
 from .._arrays.limits import finfo
 from .._tensor.tensor import Tensor
-from ._checks import check, check_learning_rate
+from ._checks import check, check_learning_rate, chosen
 from ._elementwise import scalar
 from .optimizer import Optimizer
 
@@ -41,15 +41,7 @@ class Adafactor(Optimizer):
         check(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
         check(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
         check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
+        defaults = chosen(locals(), "lr beta2_decay eps d weight_decay foreach maximize")
         super().__init__(params, defaults)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

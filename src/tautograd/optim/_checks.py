@@ -1,4 +1,4 @@
-"""Checks of optimizers' settings, in PyTorch's words."""
+"""Optimizers' settings: which of them a group of parameters has, and checks in PyTorch's words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Any
 
 from .._arrays.dtypes import LEGACY_NAMES
 from .._tensor.tensor import Tensor
+
+
+def chosen(arguments: dict[str, Any], names: str) -> dict[str, Any]:
+    """Of a constructor's arguments those that a group has, in the order that PyTorch's has."""
+    return {name: arguments[name] for name in names.split()}
 
 
 def check(condition: Any, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._ops.declare.public import FUNCTIONS
-from ._checks import check, check_learning_rate
+from ._checks import check, check_learning_rate, chosen
 from .optimizer import Optimizer
 
 __all__ = ["Muon"]
@@ -38,16 +38,10 @@ class Muon(Optimizer):
             adjust_lr_fn in (None, "original", "match_rms_adamw"),
             f"Adjust learning rate function {adjust_lr_fn} is not supported",
         )
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
+        defaults = chosen(
+            locals(),
+            "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn",
+        )
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:

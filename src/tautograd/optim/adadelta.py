@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_settings
+from ._checks import check, check_settings, chosen
 from ._elementwise import CAPTURABLE, USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcmul, decayed, divide, multiply, sqrt
 
@@ -35,16 +35,10 @@ class Adadelta(Elementwise):
         check_settings(lr=lr)
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
         check_settings(eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr rho eps weight_decay maximize capturable foreach differentiable",
+        )
         super().__init__(params, defaults)
 
     def _names(self, group: Group) -> tuple[str, ...]:

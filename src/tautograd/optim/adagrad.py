@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import Elementwise, Group, State, advance, number, scalar, state_like
 from ._formulas import add, addcdiv, addcmul, decayed, sqrt
 
@@ -39,17 +39,11 @@ class Adagrad(Elementwise):
     ) -> None:
         check_settings(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay)
         check_settings(initial_accumulator_value=initial_accumulator_value, eps=eps)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        defaults = chosen(
+            locals(),
+            "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize "
+            "differentiable fused",
+        )
         super().__init__(params, defaults)
         self._allow_fused(fused, foreach, differentiable)
         for group in self.param_groups:

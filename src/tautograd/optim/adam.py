@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_settings
+from ._checks import check, check_settings, chosen
 from ._elementwise import Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, divide, moments, sqrt
 
@@ -56,19 +56,11 @@ class Adam(Elementwise):
             _check_tensor(f"betas[{i}]", beta, foreach, capturable)
             check(not kinds[i] or beta.numel() == 1, f"Tensor betas[{i}] must be 1-element")  # type: ignore[union-attr]
         betas = tuple(b.squeeze() if isinstance(b, Tensor) and b.ndim else b for b in betas)  # type: ignore[assignment]
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable "
+            "fused decoupled_weight_decay",
+        )
         super().__init__(params, defaults)
         self._allow_fused(fused, foreach, differentiable)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, decayed, lerp, multiply
 
@@ -34,16 +34,10 @@ class Adamax(Elementwise):
         capturable: bool = False,
     ) -> None:
         check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay foreach maximize differentiable capturable",
+        )
         super().__init__(params, defaults)
 
     def _names(self, group: Group) -> tuple[str, ...]:

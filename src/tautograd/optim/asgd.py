@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, number, scalar
 from ._formulas import add, decayed, multiply
 
@@ -36,17 +36,10 @@ class ASGD(Elementwise):
         capturable: bool = False,
     ) -> None:
         check_settings(lr=lr, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable",
+        )
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:

@@ -8,7 +8,7 @@ from typing import Any
 from .._autograd.grad_mode import enable_grad, no_grad
 from .._ops.declare.public import FUNCTIONS
 from .._tensor.tensor import Tensor
-from ._checks import check, check_learning_rate
+from ._checks import check, check_learning_rate, chosen
 from ._line_search import Point, cubic_minimum, strong_wolfe
 from .optimizer import Optimizer
 
@@ -34,15 +34,9 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_learning_rate(lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        names = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+        defaults = chosen(locals(), names)
         super().__init__(params, defaults)
         check(
             len(self.param_groups) == 1,

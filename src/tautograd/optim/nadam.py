@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, at, number, scalar
 from ._formulas import add, addcdiv, divide, moments, sqrt
 
@@ -37,18 +37,11 @@ class NAdam(Elementwise):
     ) -> None:
         check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         check_settings(momentum_decay=momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize "
+            "foreach capturable differentiable",
+        )
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:

@@ -11,6 +11,7 @@ from typing import Any
 from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes, set_grad
+from .._tensor.arguments import type_name
 from .._tensor.tensor import Tensor
 from .._user_code.sites import warning_level
 from ._checks import check_dtype
@@ -75,6 +76,7 @@ class Optimizer:
     _by_elements = True  # whether an element's update depends on that element of parameter, gradient and state alone
 
     _takes_complex = True
+    _any_made = False  # whether there has been an optimizer in this process
 
     _optimizer_step_pre_hooks: Any = _Prepared()
     _optimizer_step_post_hooks: Any = _Prepared()
@@ -113,6 +115,8 @@ class Optimizer:
 
     def _prepare(self) -> None:
         """What is not part of the saved state."""
+        if not Optimizer._any_made:
+            Optimizer._any_made = True
         self._optimizer_step_pre_hooks = OrderedDict()
         self._optimizer_step_post_hooks = OrderedDict()
         self._optimizer_state_dict_pre_hooks = OrderedDict()
@@ -241,7 +245,13 @@ class Optimizer:
                 loss = closure()
         if len(self._layouts) != len(self.param_groups):  # else they have been updated before
             self._check_parameters()
-        set_grad(bool(self.defaults.get("differentiable")))
+        differentiable = self.defaults.get("differentiable", False)
+        if not isinstance(differentiable, bool):
+            raise TypeError(
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type_name(differentiable)}: it is what `differentiable` was given"
+            )
+        set_grad(differentiable)
         try:
             for number, group in enumerate(self.param_groups):
                 if SPARSE in sys.modules:  # a program without sparse tensors has no such gradients

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, divide, moments, multiply, over, sqrt
 
@@ -34,24 +34,19 @@ class RAdam(Elementwise):
         differentiable: bool = False,
     ) -> None:
         check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+            "differentiable",
+        )
         super().__init__(params, defaults)
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        return *super()._flags(group), bool(group["decoupled_weight_decay"])
+        maximize, decays = super()._flags(group)
+        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])

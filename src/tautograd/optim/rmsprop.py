@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_settings
+from ._checks import check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, addcmul, decayed, lerp, multiply, sqrt
 
@@ -33,18 +33,11 @@ class RMSprop(Elementwise):
         differentiable: bool = False,
     ) -> None:
         check_settings(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr momentum alpha eps centered weight_decay capturable foreach maximize "
+            "differentiable",
+        )
         super().__init__(params, defaults)
 
     def _names(self, group: Group) -> tuple[str, ...]:

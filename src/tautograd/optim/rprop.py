@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
-from ._checks import check, check_settings
+from ._checks import check, check_settings, chosen
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, scalar, state_like
 from ._formulas import add, multiply, narrow, rounded
 
@@ -34,15 +34,10 @@ class Rprop(Elementwise):
     ) -> None:
         check_settings(lr=lr)
         check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr etas step_sizes foreach maximize differentiable capturable",
+        )
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:

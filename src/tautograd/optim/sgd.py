@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
-from ._checks import check
+from ._checks import check, chosen
 from ._elementwise import Elementwise, Group, State, number
 from ._formulas import add, decayed, detached, multiply
 
@@ -45,17 +45,10 @@ class SGD(Elementwise):
         check(not lr < 0.0, f"Invalid learning rate: {lr}")
         check(not momentum < 0.0, f"Invalid momentum value: {momentum}")
         check(not weight_decay < 0.0, f"Invalid weight_decay value: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        defaults = chosen(
+            locals(),
+            "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused",
+        )
         check(
             not (nesterov and (momentum <= 0 or dampening != 0)),
             "Nesterov momentum requires a momentum and zero dampening",

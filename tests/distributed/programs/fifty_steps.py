@@ -14,8 +14,8 @@ import importlib
 STEPS, PIECES, MICROBATCHES = 50, 8, 8
 MODELS = ("mlp", "cnn", "gpt")
 WAYS = {
-    "ddp": "shares", "zero": "shares, adam", "fully sharded": "shares", "tensor": "whole",
-    "pipeline": "stages", "synchronised": "together",
+    "ddp": "shares", "zero": "shares, adam", "fully sharded": "shares", "fully sharded, wrapped": "shares",
+    "tensor": "whole", "pipeline": "stages", "synchronised": "together",
 }  # fmt: skip
 """How batches are shared out, and what one process does to compute the same."""
 
@@ -241,6 +241,13 @@ def shared(torch, dist, way, name):
             if list(piece.parameters()):
                 part("fsdp").fully_shard(piece)
         part("fsdp").fully_shard(model)
+    elif way == "fully sharded, wrapped":
+        kinds = {type(piece) for piece in model}
+        model = part("fsdp").FullyShardedDataParallel(
+            model,
+            auto_wrap_policy=part("fsdp.wrap").ModuleWrapPolicy(kinds),
+            device_id=torch.device("cpu"),  # PyTorch looks for a GPU otherwise
+        )
     else:
         parallel = part("tensor.parallel")
         by_output, by_input = splits(name)
@@ -268,6 +275,9 @@ def shared(torch, dist, way, name):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+    if way == "fully sharded, wrapped":
+        with model.summon_full_params(model):
+            return run.result(losses)
     return run.result(losses)
 
 

@@ -20,6 +20,8 @@ SEEN = frozenset(
 """Families whose counted half was looked at while rules were tried: they count apart."""
 LATER = frozenset(("calendars", "gathering", "owners", "pairings", "passes", "terms"))
 """Families collected when the rules were there, and drawn before the doctor was run on any of them."""
+NEWEST = frozenset(("axes_again", "dropped_terms", "modes_again", "owners_again"))
+"""Families collected after those, likewise drawn before the doctor was run on any of them."""
 OWN = frozenset(("disconnected", "timetables"))
 """Families that were written for the rules, and are all there to develop on."""
 
@@ -36,6 +38,8 @@ def parts() -> dict[str, str]:
     for case in cases().values():
         if case.family in LATER:
             part[case.name] += "-later"
+        elif case.family in NEWEST:
+            part[case.name] += "-newest"
         elif case.family in SEEN and part[case.name] == "count":
             part[case.name] = "seen"
     return part

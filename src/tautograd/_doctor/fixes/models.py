@@ -152,7 +152,7 @@ def freeze_the_parameters(source: Source, finding: Any, line: int) -> Iterator[s
         yield source.replace((statement, f"{owner}.requires_grad = {value}"))
 
 
-@writes("TG306", "TG308")
+@writes("TG306", "TG308", "TG316")
 def make_it_once(source: Source, finding: Any, line: int) -> Iterator[str]:
     statement = source.statement(line)
     candidates = [statement] if statement is not None else []
@@ -294,7 +294,7 @@ def only_in_training(source: Source, finding: Any, line: int) -> Iterator[str]:
                     yield source.replace((s, body))
 
 
-@writes("TG306")
+@writes("TG306", "TG316")
 def made_in_init(source: Source, finding: Any, line: int) -> Iterator[str]:
     """A layer that forward makes, made once in `__init__`."""
     kinds = [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]

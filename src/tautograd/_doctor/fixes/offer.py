@@ -17,6 +17,7 @@ from typing import Any
 from ..._user_code.owners import Owner, owners
 from . import (
     axes,
+    dropped,
     formulas,
     gradients,
     graphs,
@@ -26,6 +27,7 @@ from . import (
     objectives,
     rates,
     schedules,
+    terms,
 )
 from .source import Source, read_source
 from .writers import written
@@ -33,6 +35,7 @@ from .writers import written
 __all__ = ["Fix", "Outcome", "mended"]
 WRITERS = (
     axes,
+    dropped,
     formulas,
     gradients,
     graphs,
@@ -42,6 +45,7 @@ WRITERS = (
     objectives,
     rates,
     schedules,
+    terms,
 )
 TRIALS = 24  # changes that are tried for a finding
 

@@ -26,6 +26,7 @@ from ..watch.events import (
     Seed,
     Step,
     Subtraction,
+    Traced,
     View,
 )
 
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 class Rule:
     """One kind of mistake. A rule that cannot tell says nothing.
 
-    The docstring's first line says what it sees; `why`, `quiet`, `bug` and `fixed` make its page: why
-    that is wrong, when it stays quiet, an example that triggers it (the line that causes it ends in
-    `# here`) and the same, corrected. Both examples run in the tests, with the engine as `torch`.
+    The docstring's first line says what it sees; `why`, `quiet` and `example` make its page: why that is
+    wrong, when it stays quiet, a program that triggers it (the line that causes it ends in `# here`) and
+    the same, corrected. Both programs run in the tests, with the engine as `torch`; they stand as one
+    diff: lines of both begin with two spaces, those of the one with `- `, of the other with `+ `.
     """
 
     code: ClassVar[str]
@@ -47,12 +49,17 @@ class Rule:
     severity: ClassVar[str] = "error"
     why: ClassVar[str] = ""
     quiet: ClassVar[str] = ""
-    bug: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    bug: ClassVar[str] = ""  # the two sides of the example
     fixed: ClassVar[str] = ""
     fix: ClassVar[str] = ""  # the mended line, as code
     sure: ClassVar[str] = "Certain: it was seen to happen, and could not have been meant."
     deep: ClassVar[bool] = False  # whether it says anything only with --deep
     refute: ClassVar[str] = ""  # what would show that it is right as it is
+
+    def __init_subclass__(cls) -> None:
+        if "example" in vars(cls):
+            cls.bug, cls.fixed = (_side(cls.example, mark) for mark in "-+")
 
     def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor
@@ -93,5 +100,11 @@ class Rule:
     def on_iteration(self, event: Iteration) -> None: ...
     def on_sample(self, event: Sample) -> None: ...
     def on_passage(self, event: Backward, passage: Passage) -> None: ...
+    def on_traced(self, event: Traced) -> None: ...
     def on_risk(self, event: RiskyBackward) -> None: ...
     def at_end(self) -> None: ...
+
+
+def _side(diff: str, mark: str) -> str:
+    """The lines of a diff that are on one of its sides."""
+    return "\n".join(line[2:] for line in diff.split("\n") if line[:1] in ("", " ", mark))

@@ -33,6 +33,7 @@ from .events import (
 from .loop_pattern import Pulse
 from .nan_risks import Risks
 from .observer import Observer
+from .one_iteration import OneIteration
 from .own_work import Quiet
 
 CLOSE_BAD_LOSSES = 3  # after so many first losses that are not finite, as well
@@ -45,6 +46,7 @@ class Hearing(Known):
     numbers: Numbers
     flow: Flow
     risks: Risks
+    iteration: OneIteration
 
     def __init__(self, look_at: int | None) -> None:
         super().__init__()
@@ -105,6 +107,7 @@ class Hearing(Known):
         if self.pulse.is_thorough:
             self.flow.before_backward(event)
             self.risks.learn(event)
+        self.iteration.before_backward(event)
         self.tell("before_backward", event)
 
     def on_bad_loss(self) -> None:
@@ -133,6 +136,7 @@ class Hearing(Known):
         self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
         self.tell_models_apart()
+        self.iteration.before_step(event)
         if not event.has_closure:  # else the gradients are made inside of the step
             self.tell("before_step", event)
             self.numbers.before_step(event.optimizer, event.engine)
@@ -148,6 +152,7 @@ class Hearing(Known):
         self.looked += 1
         self.stepped[event.engine.__name__] = event.engine
         self.tell("after_step", event)
+        self.iteration.after_step(event)
         self.ledger.after_step(event)
         self.numbers.after_step(event.optimizer)
         self.pulse.learned(self.steps)

@@ -201,3 +201,12 @@ class Seed(Event):
     """`manual_seed` was called, after it ran."""
 
     seed: Any = None
+
+
+@dataclass(eq=False)
+class Traced(Event):
+    """An iteration that was looked at call by call, before each step in it."""
+
+    values: Any = None  # what was seen: `value_numbers.ValueNumbers`
+    parameters: list[Any] = field(default_factory=list)  # of the optimizer that steps
+    is_over: bool = False  # whether it is the last step of it

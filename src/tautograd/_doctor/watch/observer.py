@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..._stand_ins.everywhere import Functions, in_one_search
+from ..._stand_ins.everywhere import Functions
 from ..._stand_ins.group import StandIns
 from ..._stand_ins.slots import lock
 from ..watchers import aids, backward, layers, parameters, steps
@@ -48,7 +48,6 @@ class Observer:
         self._losses = Functions()  # and at losses and dropout
         self._has_ended = False
 
-    @in_one_search()
     def start(self) -> None:
         self._has_ended = False
         self._stand_ins.handle(WithoutWarning())
@@ -59,11 +58,10 @@ class Observer:
         self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:
-        with in_one_search():
-            self._has_ended = True
-            self.look_closely(False)
-            self._stand_ins.end()
-            self._losses.end()
+        self._has_ended = True
+        self.look_closely(False)
+        self._stand_ins.end()
+        self._losses.end()
 
     def look_closely(self, on: bool) -> None:
         """Whether each call of a module, a loss or dropout is watched as well.

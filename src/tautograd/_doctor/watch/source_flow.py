@@ -133,6 +133,21 @@ def flows(left: list[Site], entered: list[Site]) -> bool:
     return False
 
 
+def assigned(stack: list[Site]) -> tuple[str, Site] | None:
+    """The name that a value gets where it was made, or where it was returned to, and that line; the
+    lines that led to it are given innermost first."""
+    for site in stack:
+        function = function_around(site)
+        statement = _statement(function, site.line) if function is not None else None
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name | ast.Attribute):
+                return ast.unparse(target), site
+        if not isinstance(statement, ast.Return):
+            return None
+    return None
+
+
 def _is_returned(function: _Function, statement: ast.stmt) -> bool:
     """Whether a function may return what a statement makes."""
     if isinstance(statement, ast.Return):

@@ -22,6 +22,7 @@ from ..._autograd.autocast_state import (
 )
 from ..._autograd.modes import modes, set_grad, set_lower
 from ..._tensor.tensor import Tensor
+from .truth_values import check_given, truth_values_of
 
 # Matrix products and their like: fast, and accurate enough, in the lower precision.
 LOWER = """
@@ -147,12 +148,16 @@ def autocasting(fn: Declared, uncast: Function | None = None) -> Declared:
     policy = policy_of((fn.__name__,))
     if policy is None:
         return fn
+    truths = truth_values_of(fn)
+    first_truth = min(truths.values(), default=0)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if EVER_USED and modes.lower is not None:
             found = None if uncast is None else as_it_is(uncast, args, kwargs)
             return cast_and_call(policy, fn, args, kwargs) if found is None else found
+        if truths and (kwargs or len(args) > first_truth):
+            check_given(f"nn.functional.{fn.__name__}", truths, args, kwargs, frames=3)
         return fn(*args, **kwargs) if kwargs else fn(*args)
 
     return call  # type: ignore[return-value]

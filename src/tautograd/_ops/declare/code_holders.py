@@ -6,8 +6,17 @@ that they had. Whoever writes a public function's code later, or reads it, means
 
 from __future__ import annotations
 
-from types import FunctionType
+import threading
+from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any
+
+from ..._arrays.once import held_at_fork
+
+changing = threading.RLock()
+held_at_fork.append(changing)
+in_machine_code: dict[Any, Callable[[], None]] = {}
+"""Functions that run as machine code of what they say, each with what makes it Python's again."""
 
 
 def holder(fn: Any) -> Any:
@@ -19,3 +28,17 @@ def holder(fn: Any) -> Any:
 def hold(fn: FunctionType, inner: FunctionType) -> None:
     """Say that `fn` goes on to `inner`."""
     fn.__dict__["code_holder"] = fn, inner
+
+
+def give_code(fn: Any, code: CodeType) -> None:
+    """Let a function be this, and Python run it."""
+    with changing:
+        back_to_python(fn)
+        holder(fn).__code__ = code
+
+
+def back_to_python(fn: Any) -> None:
+    """Let Python run a function again."""
+    undo = in_machine_code.pop(fn, None)
+    if undo is not None:
+        undo()

@@ -24,6 +24,7 @@ from ..._tensor.tensor import Tensor
 from .code_holders import holder
 from .subclasses import ROUTED_FILE, declared
 from .torch_function import answered
+from .truth_values import refuse_truth, truth_values_of
 from .wrong_argument import WrongArgument
 
 Function = Callable[..., Any]
@@ -53,7 +54,7 @@ def explain(
 
     To be called from the function that was called from outside. `name` is PyTorch's of the operator.
     """
-    if isinstance(error, Warning) or _is_inside(sys._getframe(2)):
+    if isinstance(error, Warning) or is_inside(sys._getframe(2)):
         return
     whose = _origin(error)
     if whose == "program":
@@ -126,14 +127,14 @@ def with_numbers(
         return None
     if isinstance(error, Warning):
         return None
-    if _is_inside(sys._getframe(2)) or _origin(error) == "program":
+    if is_inside(sys._getframe(2)) or _origin(error) == "program":
         return None
     from .signatures.numbers import replaced
 
     return replaced(fn, name, args, kwargs, method)
 
 
-def _is_inside(caller: Any) -> bool:
+def is_inside(caller: Any) -> bool:
     """Whether a public function was called by another part of the engine.
 
     Its first call, and one that asks first whether a subclass answers, have a frame more.
@@ -366,10 +367,11 @@ def written(fn: Function, *values: Any) -> Function:
     found = _waiting[_key(fn, *values)]
     for call, handler, labels in found:
         parameters = _Parameters(holder(fn).__code__)
-        maker = _MAKERS.get((parameters.kind, handler))
+        truths = parameters.stand_ins((*truth_values_of(fn),)) if handler is _EXPLAINING else ()
+        maker = _MAKERS.get((parameters.kind, handler, truths))
         if maker is None:
-            text = _wrapper(parameters.kind, handler, labels)
-            maker = _MAKERS[parameters.kind, handler] = _made(text)
+            text = _wrapper(parameters.kind, handler, labels, truths)
+            maker = _MAKERS[parameters.kind, handler, truths] = _made(text)
         # Code of its own: the interpreter learns what each one calls.
         holder(call).__code__ = parameters.named_in(maker(fn, *values).__code__)
     return found[0][0]  # type: ignore[no-any-return]
@@ -381,6 +383,7 @@ def _made(text: str) -> Any:
         "_answered": answered,
         "_explain": explain,
         "_given": _given,
+        "_refuse_truth": refuse_truth,
         "_with_numbers": with_numbers,
         "_written": written,
     }
@@ -407,6 +410,10 @@ class _Parameters:
         names = code.co_varnames[: last + several + others]
         self.names = dict(zip(_stand_in_names(self.kind), names, strict=True))
 
+    def stand_ins(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What parameters are called until they have their names."""
+        return tuple(stand_in for stand_in, name in self.names.items() if name in names)
+
     def named_in(self, code: Any) -> Any:
         """A wrapper's code with the parameters' own names."""
 
@@ -427,8 +434,8 @@ def _stand_in_names(kind: Kind) -> list[str]:
     return names + ["_several"] * several + ["_others"] * others
 
 
-def _wrapper(kind: Kind, handler: str, names: tuple[str, ...]) -> str:
-    """The text of a wrapper that takes and hands on exactly these parameters.
+def _wrapper(kind: Kind, handler: str, names: tuple[str, ...], truths: tuple[str, ...]) -> str:
+    """The text of a wrapper that takes and hands on exactly these parameters, of which some are truth values.
 
     Packing all arguments into a tuple and a dictionary would cost more than some operations take.
     """
@@ -447,12 +454,16 @@ def _wrapper(kind: Kind, handler: str, names: tuple[str, ...]) -> str:
     if others:
         call = f"_fn({', '.join([*handed, f'**{others}'])}) if {others} else {call}"
     values = f"({' '.join(f'{n},' for n in positional)})"
+    checks = "".join(
+        f"            if {n} is not False and {n} is not True: _refuse_truth(_name, {n!r}, {n})\n"
+        for n in truths
+    )
     by_name = "{" + ", ".join(f"{n!r}: {n}" for n in named) + "}"
     return f"""
 def make({", ".join(("_fn", *names))}):
     def call({", ".join(heads)}):
         try:
-            return {call}
+{checks}            return {call}
         except Exception as _error:
             given = _given(_fn, {values}, {several or "()"}, {by_name}, {others or "{}"})
 {handler.rstrip()}

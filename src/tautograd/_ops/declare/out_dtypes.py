@@ -1,10 +1,12 @@
-"""Operations that do not cast into `out=`, and what they say instead.
+"""What an operation's `out=` may be: whether it has one at all, and into which dtypes it casts.
 
 Most operations cast their result to the dtype of `out` if the category allows. Those that keep their
 input's dtype, that answer yes or no, or that give indices want an `out` of just that dtype.
 """
 
 from __future__ import annotations
+
+import functools
 
 from ..._arrays.dtypes import LEGACY_NAMES, dtype
 
@@ -52,3 +54,14 @@ def refuse_cast(name: str, result: dtype, out: dtype) -> Exception:
         f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
         f"{LEGACY_NAMES[out]}"
     )
+
+
+@functools.cache
+def check_takes_out(name: str) -> None:
+    """Refuse `out=` where PyTorch's function has none, though ours could fill it."""
+    from .signatures import signatures_of
+
+    known = signatures_of(name)
+    if known and not any(p.name == "out" for form in known for p in form.parameters):
+        last = name.rpartition(".")[2]
+        raise TypeError(f"{last}() got an unexpected keyword argument 'out'")

@@ -36,10 +36,11 @@ from .memory_overlap import (
     refuse_overlap,
     refuse_partial_overlap,
 )
-from .out_dtypes import check_out, refuse_cast
+from .out_dtypes import check_out, check_takes_out, refuse_cast
 from .record import Op
 from .subclasses import declared
 from .torch_function import answered
+from .truth_values import check_given, truth_values_of
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
@@ -181,6 +182,8 @@ def _parse(
     method: bool = False,
 ) -> Function:
     names = _names(fn)
+    truths = truth_values_of(fn)
+    first_truth = min(truths.values(), default=0)
     casting = NEVER if policy is None else EVER_USED
     if "out" in names:
         takes_out = False
@@ -195,7 +198,7 @@ def _parse(
                     if alias not in names and _SPELLINGS[alias] in names:
                         kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
                 if out is not None:
-                    _check_takes_out(name)
+                    check_takes_out(name)
                     if modes.deferred is not None:
                         modes.deferred.force("`out=`")
                     if modes.function_modes:
@@ -205,6 +208,8 @@ def _parse(
                     if callable(takes_out):
                         args = takes_out(fn.__name__, args, kwargs, out)
                     return write_out(fn, args, kwargs, out)
+            if truths and (kwargs or len(args) > first_truth):
+                check_given(name, truths, args, kwargs)
             if casting and policy is not None and modes.lower is not None:
                 return cast_and_call(policy, fn, args, kwargs)
             return fn(*args, **kwargs)
@@ -225,17 +230,6 @@ def _parse(
             raise
 
     return marked(call)
-
-
-@functools.cache
-def _check_takes_out(name: str) -> None:
-    """Refuse `out=` where PyTorch's function has none, though ours could fill it."""
-    from .signatures import signatures_of
-
-    known = signatures_of(name)
-    if known and not any(p.name == "out" for form in known for p in form.parameters):
-        last = name.rpartition(".")[2]
-        raise TypeError(f"{last}() got an unexpected keyword argument 'out'")
 
 
 # Functions that PyTorch computes aside when `out` is given: which results are then in C order.
@@ -423,6 +417,7 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
 
     refuse_shared = refuse_any_overlap if name in SCATTERING else refuse_partial_overlap
     check = BEFORE.get(name)
+    truths = truth_values_of(fn)
 
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -440,6 +435,8 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
             refuse_shared(self, *others)
             if check is not None:
                 check(self, *args, **kwargs)
+            if truths:
+                check_given(name + "_", truths, (self, *args), kwargs)
             if modes.special:
                 if modes.function_modes:  # called by its function, which no method is in front of
                     from ..._autograd.function_modes import shown
@@ -475,6 +472,8 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
 
 def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) -> Tensor:
     """Put a freshly computed result into a tensor's memory, and its history with it."""
+    if modes.exporter is not None:
+        modes.exporter.written(self, result)
     target = self._data
     if result is self:
         bump(self, 3)

@@ -23,7 +23,7 @@ from typing import Any
 from ..._arrays.once import making
 from ..._autograd.autocast_state import EVER_USED
 from ..._tensor.tensor import Tensor
-from .code_holders import hold
+from .code_holders import back_to_python, changing, hold
 
 Function = Callable[..., Any]
 
@@ -429,9 +429,11 @@ def _look_first(fn: FunctionType, answer: Function, concerns: Function = _concer
     constants = tuple(
         filled.get(value, value) if type(value) is str else value for value in code.co_consts
     )
-    fn.__code__ = code.replace(
-        co_consts=constants, co_name=fn.__name__, co_qualname=fn.__qualname__
-    )
+    with changing:
+        back_to_python(fn)
+        fn.__code__ = code.replace(
+            co_consts=constants, co_name=fn.__name__, co_qualname=fn.__qualname__
+        )
     fn.__dict__.setdefault("__wrapped__", original)  # whose signature it has
     hold(fn, original)
 

@@ -12,6 +12,7 @@ from ..._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from ..._arrays.kernels import elementwise
 from ..._arrays.limits import finfo
 from ..._arrays.result_layout import as_iterated
+from ..._autograd.modes import modes
 from ..._autograd.views import check_writable
 from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
@@ -319,6 +320,8 @@ def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: An
             "Lower bound should be less than or equal to the upper bound, but got lower: "
             f"{lower:g} and upper: {upper:g}"
         )
+    if modes.exporter is not None and not training:  # a graph has an operator for a fixed slope
+        return NN_FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2)  # type: ignore[no-any-return]
     noise = _noise(input, lower, upper, training, generator)
     wide = np.float64 if input._data.dtype == np.float64 else np.float32
     return contiguous(call_elementwise(rrelu_op, (input,), {"noise": np.astype(noise, wide)}))

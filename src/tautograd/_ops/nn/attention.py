@@ -90,7 +90,8 @@ def _is_small(sizes: Any) -> Any:
 
 def _plain_shares(scores: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
     """The same, in place and with the fewest passes over the scores."""
-    small = mask is None and max(np.max(scores), -np.min(scores)) <= _LARGEST_SCORE
+    largest_size = max(np.max(scores), -np.min(scores)) if scores.size else 0.0
+    small = mask is None and largest_size <= _LARGEST_SCORE
     unshifted = _is_small(np.abs(scores)) if mask is None and not small else False
     if causal:
         scores += _hidden(scores)

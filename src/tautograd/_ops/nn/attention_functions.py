@@ -50,7 +50,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _repeated(query, key, value)
     shape = query._data.shape
-    if not math.prod(shape[:-1]) or not key._data.shape[-2] or not value._data.shape[-1]:
+    if not shape[-2] or not value._data.size:
         return _of_nothing(query, key, value)
     _check_products(query, key, value)
     if attn_mask is not None:
@@ -121,7 +121,10 @@ def _check_products(query: Tensor, key: Tensor, value: Tensor) -> None:
             )
         raise RuntimeError(f"expected scalar type Float but found {LEGACY_NAMES[kind]}")
     q, k, v = query._data.shape, key._data.shape, value._data.shape
-    for one, other in ((q, (*k[:-2], k[-1], k[-2])), ((*q[:-1], k[-2]), v)):
+    check_broadcast(q[:-2], k[:-2])
+    batch = np.broadcast_shapes(q[:-2], k[:-2])
+    for one, other in ((q, (*k[:-2], k[-1], k[-2])), ((*batch, q[-2], k[-2]), v)):
+        check_broadcast(one[:-2], other[:-2])
         if one[-1] != other[-2]:
             lead = math.prod(np.broadcast_shapes(one[:-2], other[:-2]))
             if len(one) == len(other) == 2:
@@ -148,7 +151,7 @@ def _repeated(query: Tensor, key: Any, value: Any) -> tuple[Tensor, Tensor]:
 
 
 def _of_nothing(query: Any, key: Any, value: Any) -> Tensor:
-    """Zeros, where there is no query, no key or no value."""
+    """Zeros, where there is no query or no value, whatever the other shapes are."""
     shape = (*query.shape[:-1], value.shape[-1])
     out: Tensor = query.new_zeros(shape) + (query.sum() + key.sum() + value.sum()) * 0
     return out
@@ -203,6 +206,8 @@ def _added(mask: Any, query: Tensor) -> Any:
     if mask is None or mask._data.dtype != np.bool_:
         return mask
     zero = np.zeros_like(mask._data, dtype=query._data.dtype)
+    if modes.exporter is not None:  # as an operation, which a graph can repeat
+        return make(zero).masked_fill(mask.logical_not(), -np.inf)
     return make(np.where(mask._data, zero, np.asarray(-np.inf, zero.dtype)))
 
 

@@ -7,6 +7,7 @@ by one.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ from .losses.reduction import function, functional
 
 _ndarray = np.ndarray
 _MANY = 1 << 14  # from how many elements on a sparse product is faster than adding in place
+_IMPORT = (
+    1 << 26
+)  # elements that are added in place in the time that SciPy's sparse arrays take to be imported
+_added_in_place = [0]  # of calls that a sparse product would have done faster
 
 
 def rows_at(table: Any, index: Any) -> Any:
@@ -51,12 +56,18 @@ def _summed(values: Any, index: Any, count: int) -> Any:
         np.add.at(out, index, values)
         return out
     rows, width = values.shape
-    if rows * width >= _MANY and values.dtype.char in "fdFD":
+    if rows * width >= _MANY and values.dtype.char in "fdFD" and _worth_importing(rows * width):
         return summed_rows(values, index, count)
     out = np.zeros(count * width, values.dtype)
     places = index[:, None] * width + np.arange(width)
     np.add.at(out, places.ravel(), values.ravel())
     return out.reshape(count, width)
+
+
+def _worth_importing(elements: int) -> bool:
+    """Whether sparse products are there, or have been missed for as long as it takes to import them."""
+    _added_in_place[0] += elements
+    return _added_in_place[0] > _IMPORT or "scipy.sparse" in sys.modules
 
 
 def _kept(values: Any, index: Any, count: int, padding_idx: int, scale: bool) -> Any:

@@ -29,6 +29,9 @@ class LineMap:
         self.count = len(counts)  # the size of the output
         self.taps = int(counts[0]) if len(counts) and np.all(counts == counts[0]) else 0
         self.empty = counts == 0 if not np.all(counts) else None
+        self.origin: tuple[Any, ...] | None = (
+            None  # the formula that it follows from, and its numbers
+        )
         self._transposed: LineMap | None = None
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ..reductions.softmaxes import softmax
@@ -36,6 +37,8 @@ def canonical_mask(
     if mask.is_floating_point():
         return mask
     zeros = np.zeros_like(mask._data, dtype=target.numpy)
+    if modes.exporter is not None:  # as an operation, which a graph can repeat
+        return make(zeros).masked_fill(mask, -np.inf)
     return make(np.where(mask._data, np.asarray(-np.inf, zeros.dtype), zeros))
 
 

@@ -131,6 +131,21 @@ def resize_map(
     copied, and of nearest elements one that doubles it takes each twice.
     """
     kind = np.float64 if double else np.float32
+    line = _line(mode, size, count, align_corners, scale, antialias, kind, whole)
+    line.origin = mode, size, count, align_corners, scale, antialias
+    return line
+
+
+def _line(
+    mode: str,
+    size: int,
+    count: int,
+    align_corners: bool,
+    scale: float | None,
+    antialias: bool,
+    kind: Any,
+    whole: bool,
+) -> LineMap:
     if mode == "nearest":
         return _nearest(size, count, scale, kind, 0.0, whole)
     if mode == "nearest-exact":

@@ -14,6 +14,7 @@ from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
+from ..declare.truth_values import require_truth
 from ..declare.undefined_dtypes import no_kernel
 from ..shape.rearranging import in_order
 from .reducing import reduce_with
@@ -108,8 +109,8 @@ def unique(
 ) -> Any:
     """The distinct values in order; on request where each input went, and how often each came."""
     require_tensor("unique", input)
-    if not isinstance(sorted, bool):
-        raise TypeError(f"_unique2(): argument 'sorted' must be bool, not {type(sorted).__name__}")
+    name = "_unique2" if dim is None else "unique_dim"
+    require_truth(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     axis = None if dim is None else wrap_dim(dim, input._data.ndim, "unique")
     op = unique_op if axis is None else unique_dim_op
     if axis is not None:
@@ -124,6 +125,7 @@ def unique_consecutive(
 ) -> Any:
     """The first of each run of equal values."""
     require_tensor("unique_consecutive", input)
+    require_truth("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     axis = None if dim is None else wrap_dim(dim, input._data.ndim, "unique_consecutive")
     if axis is not None:
         _check_dim("unique_consecutive", input, axis)

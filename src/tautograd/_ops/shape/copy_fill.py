@@ -253,6 +253,8 @@ def zero_(input: Tensor) -> Tensor:
 
 def store(self: Tensor, result: Tensor) -> None:
     """Write one value, with its history, into all of a tensor: then overlaps do not matter."""
+    if modes.exporter is not None:
+        modes.exporter.written(self, result)
     modes.quietly(np.copyto, self._data, result._data, casting="unsafe")
     bump(self, 3)
     adopt(self, result)

@@ -110,7 +110,9 @@ def _line(mode: str, size: int, before: int, after: int) -> LineMap | None:
     else:  # what is cut off does not come back at the other end
         first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
         place = first + np.mod(np.arange(-max(before, 0), kept + max(after, 0)), max(kept, 1))
-    return picking(size, place)
+    line = picking(size, place)
+    line.origin = mode, size, before, after
+    return line
 
 
 def _samples(mode: str, rank: int) -> Any:

@@ -65,6 +65,7 @@ def _rule(text: str, scope: dict[str, Any]) -> Rule:
 # --- slices ---------------------------------------------------------------------------------------
 
 _ALL = slice(None)
+_FARTHEST = 2**63 - 1
 
 
 def _slice(x: Any, dim: int, start: int, end: int, step: int) -> Any:
@@ -73,7 +74,16 @@ def _slice(x: Any, dim: int, start: int, end: int, step: int) -> Any:
     # NumPy's slices without elements all begin where `x` does; PyTorch's where they were asked to.
     x = spelled_out(x)
     shape, strides = list(x.shape), list(x.strides)
-    shape[dim], strides[dim] = 0, strides[dim] * step
+    size = x.dtype.itemsize
+    wide = strides[dim] // size * min(step, _FARTHEST)
+    if wide > _FARTHEST:  # in 64 bits, as PyTorch's
+        wide = (wide + _FARTHEST + 1) % (1 << 64) - _FARTHEST - 1
+    if wide < 0:
+        found = [wide if each == dim else one // size for each, one in enumerate(strides)]
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {found}"
+        )
+    shape[dim], strides[dim] = 0, wide * size
     return strided(x, shape, strides, start * x.strides[dim])
 
 

@@ -72,9 +72,14 @@ def stft(
         x = torch.nn.functional.pad(x.unsqueeze(1), (half, half), mode=pad_mode).squeeze(1)
     half_only = not (x.is_complex() or (window is not None and window.is_complex()))
     shown = x.squeeze(0) if input.dim() == 1 else x
-    _check_stft(shown, n_fft, hop, length, window, normalized, onesided, return_complex)
+    _check_stft(
+        shown, n_fft, hop, length, window, normalized, onesided, return_complex, align_to_window
+    )
     if onesided and not half_only:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if align_to_window:  # the first stretch has the first sample where its window begins
+        left = (n_fft - length) // 2
+        x = torch.nn.functional.pad(x, (left, n_fft - length - left))
     stretches = x.unfold(-1, n_fft, hop)  # (batch, stretches, n_fft)
     if window is not None or length < n_fft:
         stretches = stretches * _window("stft", window, length, n_fft, x)
@@ -98,6 +103,7 @@ def _check_stft(
     normalized: bool,
     onesided: Any,
     return_complex: Any,
+    align_to_window: Any,
 ) -> None:
     call = _given(
         "stft",
@@ -109,7 +115,7 @@ def _check_stft(
         normalized=bool(normalized),
         onesided=onesided,
         return_complex=return_complex,
-        align_to_window=None,
+        align_to_window=align_to_window,
     )
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"{call} : expected a tensor of floating point or complex values")

@@ -22,23 +22,40 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .network import GIGA, MICRO, Network
 
 SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
+
+
+class Block(NamedTuple):
+    """A step's layers, its batch, and the bytes that are exchanged after it."""
+
+    width: int
+    layers: int
+    batch: int
+    exchanged: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes of parameters, gradients and Adam's two states."""
+        return self.layers * (self.width + 3) * self.width * 4 * 4
+
+
+# What a step computes and what it goes through are told apart by steps that have much of one and little of the other.
 STEPS = (
-    (24, 1 << 12),
-    (48, 1 << 17),
-    (80, 1 << 20),
-    (144, 1 << 18),
-    (208, 1 << 21),
-    (336, 1 << 16),
+    Block(24, 6, 64, 1 << 12),
+    Block(48, 4, 512, 1 << 17),
+    Block(80, 6, 64, 1 << 20),
+    Block(64, 16, 64, 1 << 18),
+    Block(208, 6, 8, 1 << 21),
+    Block(144, 3, 256, 1 << 16),
+    Block(400, 5, 4, 1 << 18),
+    Block(256, 3, 128, 1 << 20),
 )
-"""Widths of layers, and bytes that are exchanged after them."""
-_LAYERS = 6
 _TURNS = 8
 _IN_A_ROW = 8
 _ALL = 1 << 30  # ranks on a machine: however many there are
@@ -68,14 +85,19 @@ def fitted(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float
 
 def here() -> Network:
     """This machine as a network."""
+    return network_from(here_times(), cores())
+
+
+def here_times() -> dict[str, Any]:
+    """What ranks take here, few of them and many."""
     from .._launcher import Options, launch
 
     with tempfile.TemporaryDirectory(prefix="taut-network-") as folder:
         result = Path(folder) / "times.json"
         if launch(Options([sys.executable, "-m", __name__, str(result)], crowd(cores()))):
             raise RuntimeError("the ranks that measure this machine's network have failed")
-        found = json.loads(result.read_text())
-    return network_from(found, cores())
+        found: dict[str, Any] = json.loads(result.read_text())
+    return found
 
 
 def network_from(found: dict[str, Any], count: int) -> Network:
@@ -85,14 +107,15 @@ def network_from(found: dict[str, Any], count: int) -> Network:
     link = bandwidth / GIGA, latency / MICRO
     alone = Network(*link, _ALL, *link)
     ranks = crowd(count)
-    least = [alone.seconds("all_reduce", size, ranks, ranks) for _, size in STEPS]
+    sizes = [block.exchanged for block in STEPS]
+    least = [alone.seconds("all_reduce", size, ranks, ranks) for size in sizes]
     looking, waiting = _beyond(least, many["exchanging"])
-    # Parameters, gradients and Adam's two states.
-    memory = [_LAYERS * (width + 3) * width * 4 * 4 for width, _ in STEPS]
-    returning, per_byte = _added(memory, few["computing"], many["computing"])
+    memory = [block.memory for block in STEPS]
+    returning, slower, per_byte = _added(few["computing"], memory, many["computing"])
     refill = 1 / per_byte / GIGA if per_byte else math.inf
     return Network(
-        *link, _ALL, *link, count, waiting, ranks / count, looking / MICRO, returning / MICRO, refill,
+        *link, _ALL, *link, count, waiting, ranks / count, looking / MICRO, returning / MICRO, slower,
+        refill,
     )  # fmt: skip
 
 
@@ -109,17 +132,19 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
 
 
 def _added(
-    memory: Sequence[int], few: Sequence[float], many: Sequence[float]
-) -> tuple[float, float]:
-    """What crowding adds to a step, each time and for each byte that it goes through: neither takes anything away."""
-    size, added, scale = np.array(memory, float), np.array(many) - few, 1 / np.array(many)
-    table = np.stack([scale, size * scale], axis=1)  # by relative errors
-    constant, per_byte = np.linalg.lstsq(table, added * scale, rcond=None)[0]
-    if per_byte < 0.0:
-        return max(0.0, float(np.median(added))), 0.0
-    if constant < 0.0:
-        return 0.0, max(0.0, float(np.median(added / size)))
-    return float(constant), float(per_byte)
+    few: Sequence[float], memory: Sequence[int], many: Sequence[float]
+) -> tuple[float, float, float]:
+    """What crowding adds to a step: each time, for each second of computing, and for each byte that it goes through.
+
+    None of them takes anything away.
+    """
+    from scipy.optimize import nnls
+
+    table = np.stack([np.ones(len(few)), np.array(few), np.array(memory, float)], axis=1)
+    scale, largest = 1 / np.array(many), table.max(axis=0)  # by relative errors
+    found, _ = nnls(table / largest * scale[:, None], (np.array(many) - few) * scale)
+    constant, share, per_byte = found / largest
+    return float(constant), float(share), float(per_byte)
 
 
 def _block(width: int) -> list[Any]:
@@ -138,12 +163,14 @@ class _Load:
 
         self._group = group
         self._models = [
-            tautograd.nn.Sequential(*(layer for _ in range(_LAYERS) for layer in _block(width)))
-            for width, _ in STEPS
+            tautograd.nn.Sequential(
+                *(layer for _ in range(block.layers) for layer in _block(block.width))
+            )
+            for block in STEPS
         ]
         self._optimizers = [tautograd.optim.Adam(m.parameters()) for m in self._models]
-        self._inputs = [tautograd.ones(64, width) for width, _ in STEPS]
-        self._buffers = [tautograd.zeros(size // 4) for _, size in STEPS]
+        self._inputs = [tautograd.ones(block.batch, block.width) for block in STEPS]
+        self._buffers = [tautograd.zeros(block.exchanged // 4) for block in STEPS]
         self._computing: list[list[float]] = [[] for _ in STEPS]
         self._exchanging: list[list[float]] = [[] for _ in STEPS]
 

@@ -46,6 +46,9 @@ class Network:
     """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
     returning: float = 0.0
     """Microseconds that a rank's step takes longer, with so many, since others have used its caches."""
+    slower: float = 0.0
+    """By which share a rank computes longer, with so many: it is interrupted the more often the longer it computes, and
+    finds its caches taken each time."""
     refill: float = math.inf
     """GB/s at which what a step goes through (parameters, gradients, states) then comes back into them."""
 
@@ -84,12 +87,13 @@ class Network:
         """How much slower ranks compute because they share cores."""
         return self._sharing(ranks, 1.0)
 
-    def refilling(self, ranks: int, memory: float) -> float:
-        """What a step that goes through so many bytes takes longer, because others have had the caches in between.
+    def refilling(self, ranks: int, computing: float, memory: float) -> float:
+        """What a step that computes so long and goes through so many bytes takes longer, because others have had the
+        caches in between.
 
-        Once for a step, however often it waits: between two waits it needs a part of what it goes through.
+        What it goes through counts once, however often it waits: between two waits it needs a part of that.
         """
-        seconds = self.returning * MICRO + memory / (self.refill * GIGA)
+        seconds = self.returning * MICRO + self.slower * computing + memory / (self.refill * GIGA)
         return seconds * self._displaced(ranks) * self._sharing(ranks, 1.0)
 
     def _displaced(self, ranks: int) -> float:

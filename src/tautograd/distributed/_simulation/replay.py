@@ -105,8 +105,11 @@ def _paces(spread: float, ranks: int) -> Any:
 
 def _pace(step: Step, network: Network, ranks: int, share: float) -> float:
     """How long a rank takes for what took one second by itself."""
-    refilling = network.refilling(ranks, step.memory) / step.computing if step.computing else 0.0
-    return share * network.crowding(ranks) + refilling
+    if not step.computing:
+        return share * network.crowding(ranks)
+    computing = share * step.computing
+    refilling = network.refilling(ranks, computing, step.memory)
+    return share * network.crowding(ranks) + refilling / step.computing
 
 
 def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[[], Any]) -> float:

@@ -4,6 +4,6 @@ from ..._lazy import named_later as _named_later
 
 __getattr__, __dir__ = _named_later(
     __name__,
-    ("ddp_comm_hooks", "join"),
+    ("_checkpoint", "ddp_comm_hooks", "join", "model_averaging"),
     {"Join": ".join", "JoinHook": ".join", "Joinable": ".join"},
 )

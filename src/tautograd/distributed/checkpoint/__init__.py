@@ -6,12 +6,13 @@ that one rank has alone (a part of a sharded optimizer) is written by that one. 
 
 from .folder import CheckpointException, FileSystemReader, FileSystemWriter, latest
 from .loading import load
-from .saving import save
+from .saving import async_save, save
 
 __all__ = [
     "CheckpointException",
     "FileSystemReader",
     "FileSystemWriter",
+    "async_save",
     "latest",
     "load",
     "save",

@@ -10,7 +10,7 @@ from .._groups import is_initialized, member, warn_not_member
 from .._objects import broadcast_object_list
 from .chunks import Bounds, assembled, is_spread, own_bounds
 from .folder import CheckpointException, folder_of, read_table
-from .states import name_of
+from .states import keys_of, name_of
 
 
 def load(
@@ -44,6 +44,20 @@ def _table_or_problem(folder: Path) -> dict[str, Any] | str:
         return read_table(folder)
     except CheckpointException as error:
         return str(error)
+
+
+def everything(folder: Path) -> dict[str, Any]:
+    """All of a checkpoint as the nest of dictionaries that was saved, with whole tensors."""
+    table = read_table(folder)
+    shares = _Shares(folder, table)
+    found: dict[str, Any] = {}
+    for key in table:
+        *path, last = keys_of(key)
+        inner = found
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = shares.value(key)
+    return found
 
 
 class _Shares:

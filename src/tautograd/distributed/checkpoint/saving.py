@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import Future
 from typing import Any
 
 from ...serialization import save as save_file
@@ -82,6 +83,33 @@ def save(
         with contextlib.suppress(OSError):
             share.unlink(missing_ok=True)
         raise
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: Any = None,
+    **options: Any,
+) -> Future[None]:
+    """As `save`; a future that is done.
+
+    Ranks agree on a checkpoint by collectives. Those of a thread would come between those of the next step, so that
+    nothing is left for later.
+    """
+    future: Future[None] = Future()
+    try:
+        save(
+            state_dict, checkpoint_id=checkpoint_id, storage_writer=storage_writer, planner=planner,
+            process_group=process_group,
+        )  # fmt: skip
+    except CheckpointException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(None)
+    return future
 
 
 def _finish(folder: Any, told: list[Any], owners: dict[str, list[int]], number: int) -> str | None:

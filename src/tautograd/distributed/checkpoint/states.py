@@ -25,3 +25,10 @@ def name_of(key: Any) -> str:
     if not isinstance(key, str):
         raise CheckpointException(f"keys of a state are text or whole numbers, not {key!r}")
     return key.replace("/", "//")
+
+
+def keys_of(path: str) -> list[Any]:
+    """The keys that a path is made of."""
+    marked = path.replace("//", "\0")
+    parts = [part.replace("\0", "/") for part in marked.split("/")]
+    return [int(part[1:]) if part[:1] == "#" and part[1:].isdecimal() else part for part in parts]

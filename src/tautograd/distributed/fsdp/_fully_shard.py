@@ -12,8 +12,10 @@ from ..._trees.nests import Nests
 from ...nn.modules.module import Module
 from .._groups import _get_default_group
 from ..device_mesh import init_device_mesh
+from ..tensor import DTensor
 from ..tensor.placement_types import Shard
-from ._param_group import ParamGroup, ShardedParameter, managed
+from ._copied_group import CopiedGroup
+from ._param_group import ParamGroup, ShardedParameter
 from .policies import MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
@@ -85,13 +87,13 @@ class FSDPModule:
             held.divisor = factor
 
 
-class _State:
+class ShardState:
     """When a sharded module's parameters are gathered, reduced and let go."""
 
     def __init__(
         self,
         modules: list[Any],
-        groups: list[ParamGroup],
+        groups: list[Any],
         policy: MixedPrecisionPolicy,
         releases_after_forward: bool | None,
     ) -> None:
@@ -108,18 +110,21 @@ class _State:
         self._module = first
 
     def gather(self) -> None:
+        """Give the modules whole parameters."""
         for held in self.groups:
             held.gather()
 
     def release(self) -> None:
+        """Give them their shards back."""
         for held in self.groups:
             held.release()
 
     def set_reduces(self, reduces: bool) -> None:
+        """Whether gradients are summed over the ranks."""
         for held in self.groups:
             held.reduces = reduces
 
-    def _find_root(self) -> None:
+    def find_root(self) -> None:
         """The first one called holds the others: its parameters stay, for its backward comes at once."""
         if self.is_root is None:
             for module in self._module.modules():
@@ -130,19 +135,20 @@ class _State:
                         state.releases_after_forward = not state.is_root
 
     def _before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
-        self._find_root()
+        self.find_root()
         self.gather()
         wanted = self.policy.param_dtype
         if wanted is None or not self.policy.cast_forward_inputs:
             return None
-        return _NESTS.mapped(args, _cast_to(wanted)), _NESTS.mapped(kwargs, _cast_to(wanted))
+        return _NESTS.mapped(args, cast_to(wanted)), _NESTS.mapped(kwargs, cast_to(wanted))
 
     def _after_forward(self, module: Any, args: Any, output: Any) -> Any:
         if self.policy.output_dtype is not None:
-            output = _NESTS.mapped(output, _cast_to(self.policy.output_dtype))
+            output = _NESTS.mapped(output, cast_to(self.policy.output_dtype))
         if torch.is_grad_enabled():
             output = _NESTS.mapped(output, self._watched)
-        if self.releases_after_forward:
+        # Without a graph no backward will let them go, and a step in between would leave them as they were.
+        if self.releases_after_forward or not torch.is_grad_enabled():
             self.release()
         return output
 
@@ -169,7 +175,9 @@ class _State:
             self.gather()
 
 
-def _cast_to(dtype: Any) -> Callable[[Any], Any]:
+def cast_to(dtype: Any) -> Callable[[Any], Any]:
+    """What gives floating-point tensors this dtype, and anything else as it is."""
+
     def cast(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != dtype:
             return value.to(dtype)
@@ -208,8 +216,11 @@ def fully_shard(
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     policy = mp_policy or MixedPrecisionPolicy()
     held = _parameters_of(modules, ignored_params or set())
-    sharded = []
+    sharded, copied = [], []
     for parameter, owners in held:
+        if isinstance(parameter, DTensor):
+            copied.append(parameter)
+            continue
         placement = shard_placement_fn(parameter) if shard_placement_fn is not None else None
         if not parameter.dim():
             raise ValueError(
@@ -218,9 +229,10 @@ def fully_shard(
             )
         dim = 0 if placement is None else placement.dim % parameter.dim()
         sharded.append(ShardedParameter(owners, parameter, mesh, dim))
-    groups = [ParamGroup(sharded, mesh, policy)] if sharded else []
+    groups: list[Any] = [ParamGroup(sharded, mesh, policy)] if sharded else []
+    groups += [CopiedGroup(copied, mesh)] if copied else []
     releases = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = _State(modules, groups, policy, releases)
+    state = ShardState(modules, groups, policy, releases)
     for each in modules:
         each.__dict__["_fsdp"] = state
         each.__class__ = _with_fsdp(type(each))
@@ -232,11 +244,15 @@ def _parameters_of(
 ) -> list[tuple[Any, list[tuple[Any, str]]]]:
     """Each parameter that is not yet a shard, with every place it is found in."""
     skipped = {id(p) for p in ignored}
+    for module in modules:
+        for below in module.modules():
+            for group in below._fsdp.groups if isinstance(below, FSDPModule) else ():
+                skipped |= {id(getattr(p, "sharded", p)) for p in group.parameters}
     found: dict[int, tuple[Any, list[tuple[Any, str]]]] = {}
     for module in modules:
         for below in module.modules():
             for name, parameter in below._parameters.items():
-                if parameter is None or managed(parameter) or id(parameter) in skipped:
+                if parameter is None or id(parameter) in skipped:
                     continue
                 found.setdefault(id(parameter), (parameter, []))[1].append((below, name))
     return list(found.values())

@@ -16,7 +16,7 @@ from ...nn.parameter import Parameter
 from .._exchanges import all_gather_into_tensor
 from .._reduce_op import ReduceOp
 from .._reductions import all_reduce, reduce_scatter_tensor
-from ..tensor._api import DTensor, distribute_tensor
+from ..tensor._api import distribute_tensor
 from ..tensor._array import DistributedArray
 from ..tensor.placement_types import REPLICATE, Shard
 from .policies import MixedPrecisionPolicy
@@ -195,8 +195,3 @@ class ParamGroup:
             own = p.sharded._grad._data.local
             np.add(own, local, out=own)
             p.sharded._grad._version_box[0] += 1
-
-
-def managed(parameter: Any) -> bool:
-    """Whether a parameter is a shard already."""
-    return isinstance(parameter, DTensor)

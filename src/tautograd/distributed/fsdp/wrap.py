@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+import tautograd as torch
 
 from ...nn.modules.activation import MultiheadAttention
 from ...nn.modules.container import ModuleDict, ModuleList
@@ -187,3 +190,108 @@ def _recursive_wrap(
     ):
         return wrapper_cls(module, **kwargs), whole
     return module, wrapped
+
+
+def auto_wrap(
+    root: Module,
+    policy: Any,
+    ignored_modules: set[Module],
+    ignored_params: set[Any],
+    arguments: dict[str, Any],
+    wrapper: type[Module],
+) -> None:
+    """Put what a policy says, below a module, into a wrapper; with mixed precision, what rounds badly apart from it."""
+    for name, module in root.named_modules():
+        if isinstance(module, wrapper):
+            raise ValueError(
+                "FSDP auto wrapping requires modules to not already have "
+                f"FSDP applied but found {name} in\n{root}"
+            )
+    precision = arguments["mixed_precision"]
+    exact = () if precision is None else tuple(precision._module_classes_to_ignore)
+    apart = [
+        m for m in root.modules() if exact and isinstance(m, exact) and m not in ignored_modules
+    ]
+    for module in apart:
+        _computes_exactly(module)
+    if apart:
+        warnings.warn(
+            "Both mixed precision and an auto_wrap_policy were specified to FSDP, where the wrapped module has "
+            f"submodules of type:\n{ {type(m) for m in apart} }\nThese modules will be wrapped as separate FSDP "
+            "instances with mixed precision disabled.",
+            stacklevel=4,
+        )
+    if isinstance(policy, _Policy):
+        chosen = policy._run_policy(root, ignored_modules, {**arguments, "auto_wrap_policy": None})
+    else:
+        chosen = _asked(root, policy, exact, ignored_modules, ignored_params, arguments)
+    for module in apart:
+        chosen[module] = {**chosen.get(module, arguments), "mixed_precision": None}
+    chosen.pop(root, None)
+    put_in(root, chosen, wrapper, {})
+
+
+def _asked(
+    root: Module,
+    policy: Callable[..., bool],
+    exact: tuple[type, ...],
+    ignored_modules: set[Module],
+    ignored_params: set[Any],
+    arguments: dict[str, Any],
+) -> dict[Module, dict[str, Any]]:
+    """The modules that a policy which is a function wraps, by asking it as `_recursive_wrap` does."""
+    chosen: dict[Module, dict[str, Any]] = {}
+
+    def ask(module: Module, top: bool) -> int:
+        whole = sum(p.numel() for p in module.parameters() if p not in ignored_params)
+        if not (
+            policy(module=module, recurse=True, nonwrapped_numel=whole) or isinstance(module, exact)
+        ):
+            return 0
+        wrapped = sum(
+            ask(child, False) for child in module.children() if child not in ignored_modules
+        )
+        rest = whole - wrapped
+        if not top and (
+            policy(module=module, recurse=False, nonwrapped_numel=rest) or isinstance(module, exact)
+        ):
+            chosen[module] = dict(arguments)
+            return whole
+        return wrapped
+
+    ask(root, True)
+    return chosen
+
+
+def put_in(
+    module: Module,
+    chosen: dict[Module, dict[str, Any]],
+    wrapper: Callable[..., Module],
+    made: dict[Any, Any],
+) -> None:
+    """Wrap the chosen modules, innermost first, each once however many places it has."""
+    for name, child in module._modules.items():
+        if child is None:
+            continue
+        if child not in made:
+            put_in(child, chosen, wrapper, made)
+            made[child] = wrapper(child, **chosen[child]) if child in chosen else child
+        if made[child] is not child:
+            setattr(module, name, made[child])
+
+
+def _computes_exactly(module: Module) -> None:
+    """Cast what a module is given to float32, and what it gives back to the dtype it came in."""
+    from ._fully_shard import cast_to
+
+    came_in: list[Any] = []
+
+    def before(module: Module, args: Any) -> Any:
+        came_in[:] = [a.dtype for a in args if hasattr(a, "dtype") and a.is_floating_point()]
+        return tuple(map(cast_to(torch.float32), args))
+
+    def after(module: Module, args: Any, output: Any) -> Any:
+        return cast_to(came_in[0])(output) if came_in else output
+
+    module.register_forward_pre_hook(before)
+    module.register_forward_hook(after)

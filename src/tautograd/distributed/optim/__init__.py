@@ -1,9 +1,12 @@
-"""`torch.distributed.optim`: optimizers whose states are shared out among ranks."""
+"""`torch.distributed.optim`: optimizers that know of other ranks."""
 
 from ..._lazy import named_later as _named_later
 
 __getattr__, __dir__ = _named_later(
     __name__,
-    ("zero_redundancy_optimizer",),
-    {"ZeroRedundancyOptimizer": ".zero_redundancy_optimizer"},
+    ("post_localSGD_optimizer", "zero_redundancy_optimizer"),
+    {
+        "PostLocalSGDOptimizer": ".post_localSGD_optimizer",
+        "ZeroRedundancyOptimizer": ".zero_redundancy_optimizer",
+    },
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._arrays.cuda.methods import Methods
 from ..._arrays.strided import address, contiguous_strides
-from .placement_types import Placement, Shard, chunk_bounds
+from .placement_types import REPLICATE, Partial, Placement, Shard, chunk_bounds
 
 
 class DistributedArray(Methods):
@@ -111,6 +111,12 @@ class DistributedArray(Methods):
         set_item(self, index, value)
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **_: Any) -> Any:
+        if np.dtype(dtype).kind in "iub" and any(isinstance(p, Partial) for p in self.placements):
+            # Summands that are cut down to integers are not those of the sum that is.
+            from ._redistribute import redistributed
+
+            kept = tuple(REPLICATE if isinstance(p, Partial) else p for p in self.placements)
+            return redistributed(self, kept).astype(dtype, copy=copy)
         return self.like(self.local.astype(dtype, copy=copy))
 
     def reshape(self, *shape: Any, **_: Any) -> Any:

@@ -387,7 +387,14 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     return copy_into(dst, src)
 
 
+def _without_sums(x: DistributedArray) -> tuple[Placement, ...]:
+    """How it lies, but that what is in summands is on all ranks."""
+    return tuple(REPLICATE if isinstance(p, Partial) else p for p in x.placements)
+
+
 def _like(function: Any) -> Any:
+    """What has the same value everywhere: as many summands of it would be as many times the value."""
+
     def rule(x: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
         if not isinstance(x, DistributedArray):
             return NotImplemented
@@ -395,13 +402,14 @@ def _like(function: Any) -> Any:
         if shape is not None and tuple(np.atleast_1d(shape)) != x.shape:
             plain = function(np.empty(0, x.dtype), *args, shape=shape, **options)
             return DistributedArray(plain, x.mesh, (REPLICATE,) * x.mesh.ndim, plain.shape)
-        return x.like(function(x.local, *args, **options))
+        local = function(x.local, *args, **options)
+        return DistributedArray(local, x.mesh, _without_sums(x), x.shape)
 
     return rule
 
 
 def _each(function: Any) -> Any:
-    """A function of each element by itself that keeps sums: a copy, a cast, a part of a complex number."""
+    """A function of each element by itself that keeps sums: a copy, a part of a complex number."""
 
     def rule(x: Any, *args: Any, **options: Any) -> Any:
         if not isinstance(x, DistributedArray):
@@ -442,7 +450,7 @@ RULES: dict[Any, Any] = {
     np.empty_like: _like(np.empty_like),
     np.full_like: _like(np.full_like),
     np.copy: _each(np.copy),
-    np.astype: _each(np.astype),
+    np.astype: lambda x, dtype, **options: x.astype(dtype, **options),
     np.real: _each(np.real),
     np.imag: _each(np.imag),
     **SHAPE_RULES,

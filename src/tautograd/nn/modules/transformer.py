@@ -9,6 +9,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._autograd.modes import modes
 from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
@@ -41,6 +42,8 @@ def _is_causal(mask: Any, is_causal: bool | None, size: int) -> bool:
     """Whether a mask hides exactly the future, where the caller does not say."""
     if is_causal is not None or mask is None:
         return is_causal is True
+    if modes.exporter is not None:  # a graph has the mask itself
+        return False
     causal = _generate_square_subsequent_mask(size, dtype=mask.dtype)
     return mask.size() == causal.size() and bool((mask == causal).all())
 
@@ -181,20 +184,42 @@ class TransformerEncoder(Module):
         out = src
         for layer in self.layers:
             out = layer(out, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
-        if padding is not None and mask is None and self._skips_padding(src, padding):
-            out = out.masked_fill((padding != 0).unsqueeze(-1), 0.0)
+        if padding is not None and mask is None:
+            if modes.exporter is not None:  # decided in the graph, by values that it is given
+                out = self._without_padding(out, src, padding)
+            elif self._skips_padding(src, padding):
+                out = out.masked_fill((padding != 0).unsqueeze(-1), 0.0)
         found: Tensor = out if self.norm is None else self.norm(out)
         return found
 
     def _skips_padding(self, src: Any, padding: Any) -> bool:
         """Whether PyTorch would leave padding out of the computation, and give zeros for it."""
+        if not self._may_skip_padding(src):
+            return False
+        return not self.mask_check or bool(_is_at_the_end(padding))
+
+    def _may_skip_padding(self, src: Any) -> bool:
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3:
             return False
-        if torch.is_grad_enabled() and any(x.requires_grad for x in (src, *first.parameters())):
-            return False
-        kept = padding == 0
-        return not self.mask_check or bool((kept[:, :-1] | ~kept[:, 1:]).all())
+        return not (
+            torch.is_grad_enabled() and any(x.requires_grad for x in (src, *first.parameters()))
+        )
+
+    def _without_padding(self, out: Any, src: Any, padding: Any) -> Any:
+        """Zeros where padding would be left out."""
+        if not self._may_skip_padding(src):
+            return out
+        hidden = (padding != 0).unsqueeze(-1)
+        if self.mask_check:
+            hidden = hidden & _is_at_the_end(padding)
+        return out.masked_fill(hidden, 0.0)
+
+
+def _is_at_the_end(padding: Any) -> Any:
+    """Whether nothing follows padding."""
+    kept = padding == 0
+    return (kept[:, :-1] | ~kept[:, 1:]).all()
 
 
 def _why_not_nested(layer: Any) -> str:

@@ -50,13 +50,13 @@ def key_of(text: str) -> str:
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
 
 
-def compiled(text: str) -> tuple[bytes, bool]:
-    """A module's object code, kept or made now; and whether it was kept."""
+def compiled(text: str, thorough: bool = False) -> tuple[bytes, bool]:
+    """A module's object code, kept or made now (`thorough`: see `assemble`); and whether it was kept."""
     key = key_of(text)
     code = load(key)
     if code is not None:
         return code, True
-    code = assemble(text)
+    code = assemble(text, thorough)
     save(key, code)
     return code, False
 

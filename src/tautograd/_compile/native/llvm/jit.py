@@ -120,13 +120,14 @@ def _machine() -> Any:
     )
 
 
-def assemble(text: str) -> bytes:
-    """The object code of a module in LLVM's assembly language."""
+def assemble(text: str, thorough: bool = False) -> bytes:
+    """The object code of a module in LLVM's assembly language; `thorough`: also of many small steps and branches,
+    where a kernel is one loop."""
     host()
-    return by_llvm(_assemble, text)
+    return by_llvm(_assemble, text, thorough)
 
 
-def _assemble(text: str) -> bytes:
+def _assemble(text: str, thorough: bool) -> bytes:
     binding = llvm()
     module = binding.parse_assembly(text)
     module.verify()
@@ -134,7 +135,18 @@ def _assemble(text: str) -> bytes:
     options = binding.create_pipeline_tuning_options(speed_level=1)
     builder = binding.create_pass_builder(machine, options)
     passes = binding.create_new_module_pass_manager()
+    if thorough:
+        passes.add_always_inliner_pass()
     passes.add_sroa_pass()
+    if thorough:
+        passes.add_sccp_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_jump_threading_pass()
+        passes.add_new_gvn_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_aggressive_dce_pass()
     passes.run(module, builder)
     return bytes(machine.emit_object(module))
 

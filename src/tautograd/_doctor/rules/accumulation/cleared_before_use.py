@@ -27,29 +27,18 @@ class ClearedBeforeUse(Rule):
         "generator's, in the discriminator), and gradients that were used by hand."
     )
     fix = "optimizer.zero_grad()  # right after optimizer.step(), not for every batch"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for i in range(12):
-    x, y = torch.randn(8, 3), torch.randn(8, 1)
-    optimizer.zero_grad()  # here
-    loss = torch.nn.functional.mse_loss(model(x), y) / 4
-    loss.backward()
-    if i % 4 == 3:
-        optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for i in range(12):
-    x, y = torch.randn(8, 3), torch.randn(8, 1)
-    loss = torch.nn.functional.mse_loss(model(x), y) / 4
-    loss.backward()
-    if i % 4 == 3:
-        optimizer.step()
-        optimizer.zero_grad()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  for i in range(12):
+      x, y = torch.randn(8, 3), torch.randn(8, 1)
+-     optimizer.zero_grad()  # here
+      loss = torch.nn.functional.mse_loss(model(x), y) / 4
+      loss.backward()
+      if i % 4 == 3:
+          optimizer.step()
++         optimizer.zero_grad()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -24,26 +24,17 @@ class AccumulatedGradients(Rule):
         "through .data."
     )
     fix = "optimizer.zero_grad()  # before loss.backward()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
++     optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -123,30 +114,19 @@ class StrayGradients(Rule):
     )
     quiet = "A line that calls backward again later belongs to the loop."
     fix = "optimizer.zero_grad()  # after the trial"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-model(x).sum().backward()  # here
-for _ in range(9):
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-model(x).sum().backward()
-optimizer.zero_grad()
-for _ in range(9):
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+- model(x).sum().backward()  # here
++ model(x).sum().backward()
++ optimizer.zero_grad()
+  for _ in range(9):
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      loss.backward()
+      optimizer.step()
+      optimizer.zero_grad()
 """
     patience = 8  # steps without that line before it counts as stray
 

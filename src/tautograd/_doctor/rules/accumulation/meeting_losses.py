@@ -22,37 +22,23 @@ class MeetingLosses(Rule):
         "Several losses before all steps are one joint loss; gradients cleared in between are fine."
     )
     fix = "optimizer_d.zero_grad()  # right before the discriminator's own backward"
-    bug = """
-torch.manual_seed(0)
-generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
-optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.01)
-optimizer_d = torch.optim.SGD(critic.parameters(), lr=0.01)
-for _ in range(5):
-    real, noise = torch.randn(4, 2), torch.randn(4, 2)
-    loss_d = critic(generator(noise).detach()).mean() - critic(real).mean()
-    loss_d.backward()
-    optimizer_d.step()
-    optimizer_d.zero_grad()
-    loss_g = -critic(generator(noise)).mean()
-    optimizer_g.zero_grad()
-    loss_g.backward()  # here
-    optimizer_g.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
-optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.01)
-optimizer_d = torch.optim.SGD(critic.parameters(), lr=0.01)
-for _ in range(5):
-    real, noise = torch.randn(4, 2), torch.randn(4, 2)
-    loss_d = critic(generator(noise).detach()).mean() - critic(real).mean()
-    optimizer_d.zero_grad()
-    loss_d.backward()
-    optimizer_d.step()
-    loss_g = -critic(generator(noise)).mean()
-    optimizer_g.zero_grad()
-    loss_g.backward()
-    optimizer_g.step()
+    example = """
+  torch.manual_seed(0)
+  generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+  optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.01)
+  optimizer_d = torch.optim.SGD(critic.parameters(), lr=0.01)
+  for _ in range(5):
+      real, noise = torch.randn(4, 2), torch.randn(4, 2)
+      loss_d = critic(generator(noise).detach()).mean() - critic(real).mean()
++     optimizer_d.zero_grad()
+      loss_d.backward()
+      optimizer_d.step()
+-     optimizer_d.zero_grad()
+      loss_g = -critic(generator(noise)).mean()
+      optimizer_g.zero_grad()
+-     loss_g.backward()  # here
++     loss_g.backward()
+      optimizer_g.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -43,26 +43,17 @@ class ByHand(Rule):
         "A tensor that stands still is not meant to be trained: then it needs no requires_grad."
     )
     fix = "w.grad.zero_()  # after the update"
-    bug = """
-torch.manual_seed(0)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-w = torch.zeros(3, 1, requires_grad=True)
-for _ in range(8):
-    loss = ((x @ w - y) ** 2).mean()
-    loss.backward()  # here
-    with torch.no_grad():
-        w -= 0.02 * w.grad
-"""
-    fixed = """
-torch.manual_seed(0)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-w = torch.zeros(3, 1, requires_grad=True)
-for _ in range(8):
-    loss = ((x @ w - y) ** 2).mean()
-    loss.backward()
-    with torch.no_grad():
-        w -= 0.02 * w.grad
-        w.grad.zero_()
+    example = """
+  torch.manual_seed(0)
+  x, y = torch.randn(16, 3), torch.randn(16, 1)
+  w = torch.zeros(3, 1, requires_grad=True)
+  for _ in range(8):
+      loss = ((x @ w - y) ** 2).mean()
+-     loss.backward()  # here
++     loss.backward()
+      with torch.no_grad():
+          w -= 0.02 * w.grad
++         w.grad.zero_()
 """
     enough = 3  # rounds that go the same way,
     patience = 8  # and for what stands still

@@ -33,29 +33,18 @@ class WindowScale(Rule):
         "'micro'."
     )
     fix = "(loss / batches_in_this_window).backward()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for i in range(16):
-    x, y = torch.randn(8, 3), torch.randn(8, 1)
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-    if i % 4 == 3:
-        optimizer.step()
-        optimizer.zero_grad()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for i in range(16):
-    x, y = torch.randn(8, 3), torch.randn(8, 1)
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    (loss / 4).backward()
-    if i % 4 == 3:
-        optimizer.step()
-        optimizer.zero_grad()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  for i in range(16):
+      x, y = torch.randn(8, 3), torch.randn(8, 1)
+      loss = torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     (loss / 4).backward()
+      if i % 4 == 3:
+          optimizer.step()
+          optimizer.zero_grad()
 """
 
     def __init__(self, doctor: Any) -> None:

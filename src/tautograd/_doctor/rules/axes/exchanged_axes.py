@@ -10,11 +10,13 @@ def exchanged(before: Any, after: Any) -> str:
     """What to say of a view that has two neighbouring lengths in the other order, and all else as it was;
     a length may be that of several axes together, as that of rows and columns is of pixels."""
     a, b = tuple(map(int, before)), tuple(map(int, after))
-    if len(a) >= 3 and len(a) == len(b) and a[2:] == b[2:] and _swapped(a[:2], b[:2]):
-        return (
-            f"A view makes {b} of {a}: it exchanges the first two lengths and moves no number, so each row "
-            "holds parts of several others."
-        )
+    for i in range(len(a) - 1) if len(a) == len(b) >= 3 else ():
+        if a[:i] == b[:i] and a[i + 2 :] == b[i + 2 :] and _swapped(a[i : i + 2], b[i : i + 2]):
+            which = "the first two" if i == 0 else "two neighbouring"
+            return (
+                f"A view makes {b} of {a}: it exchanges {which} lengths and moves no number, so each row "
+                "holds parts of several others."
+            )
     for whole, split in ((a, b), (b, a)):
         if len(whole) == 3 and len(split) == 4 and whole[0] == split[0]:
             # (samples, tokens, features) beside (samples, heads, tokens, features of a head)

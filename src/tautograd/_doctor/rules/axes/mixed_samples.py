@@ -23,6 +23,7 @@ from .similarities import ACROSS, NORMS, norm_across, norm_of_the_divided
 _LOSSES = frozenset(
     ("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "BinaryCrossEntropyWithLogits")
 )
+_PICKS = frozenset(("Index", "Gather"))  # of one entry of each row, as a likelihood by hand does
 _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 _OVER_CLASSES = frozenset(("LogSoftmax", "Softmax", "NllLoss", "NllLoss2D"))
 
@@ -42,31 +43,19 @@ class MixedSamples(Rule):
         "axes of equal length. Only what the shapes prove is told, or what a copy of the model answers."
     )
     fix = "hidden = hidden.permute(1, 0, 2)  # instead of view()"
-    bug = """
-torch.manual_seed(0)
-body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
-for _ in range(4):
-    optimizer.zero_grad()
-    hidden = body(x).tanh()
-    hidden = hidden.view(6, 5, 4)  # here
-    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
-for _ in range(4):
-    optimizer.zero_grad()
-    hidden = body(x).tanh()
-    hidden = hidden.permute(1, 0, 2)
-    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
+  optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
+  for _ in range(4):
+      optimizer.zero_grad()
+      hidden = body(x).tanh()
+-     hidden = hidden.view(6, 5, 4)  # here
++     hidden = hidden.permute(1, 0, 2)
+      loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -157,7 +146,8 @@ for _ in range(4):
         if self.said or self.pending is not None:
             return
         name = node_name(passage.node)
-        if name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2:
+        is_loss = name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2
+        if is_loss or (name in _PICKS and _one_of_each_row(passage)):
             self.batch = int(passage.left[0].shape[0])
         elif name == "Softmax" and self._shares_out(passage):
             self._found(
@@ -258,3 +248,11 @@ for _ in range(4):
         self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(site=None, **self.pending[2])
+
+
+def _one_of_each_row(passage: Passage) -> bool:
+    before, after = passage.left[0], passage.came[0]
+    if before is None or after is None or before.dim() != 2:
+        return False
+    rows, entries = (int(n) for n in before.shape)
+    return after.numel() == rows > 1 and entries > 1

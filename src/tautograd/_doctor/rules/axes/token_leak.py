@@ -9,10 +9,11 @@ from ...._user_code.sites import Site
 from ...._user_code.stack import user_site
 from ...watch.aside import first_tensor, outputs
 from ...watch.backward_flow import line_of
-from ...watch.events import Backward, Loss, ModuleCall
+from ...watch.events import Backward, Hook, Loss, ModuleCall
 from ...watch.graph_walk import node_name, nodes
 from ..base import Rule
 from .next_in_sequence import relation
+from .words_in_graph import BY_GRADIENT, Words
 
 Call = tuple[Any, Any, Any, Site | None]  # a module, its arguments, its output, and the line
 _SHORTEST = 3  # tokens
@@ -34,44 +35,28 @@ class TokenLeak(Rule):
     sure = "Certain: a copy of the model was run with other tokens after a position, and compared before it."
     refute = "The targets are meant to be copied."
     fix = "scores = scores.masked_fill(later, float('-inf'))  # before the softmax"
-    bug = """
-torch.manual_seed(0)
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
-    def forward(self, tokens):
-        x = self.embed(tokens)
-        weights = (x @ x.transpose(1, 2)).softmax(-1)
-        return self.head(weights @ x)
-model = Model()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-text = torch.randint(9, (8, 7))
-for _ in range(4):
-    optimizer.zero_grad()
-    logits = model(text[:, :-1])  # here
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
-    def forward(self, tokens):
-        x = self.embed(tokens)
-        later = torch.ones(6, 6, dtype=torch.bool).triu(1)
-        scores = (x @ x.transpose(1, 2)).masked_fill(later, float("-inf"))
-        return self.head(scores.softmax(-1) @ x)
-model = Model()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-text = torch.randint(9, (8, 7))
-for _ in range(4):
-    optimizer.zero_grad()
-    logits = model(text[:, :-1])
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  class Model(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.embed, self.head = torch.nn.Embedding(9, 8), torch.nn.Linear(8, 9)
+      def forward(self, tokens):
+          x = self.embed(tokens)
+-         weights = (x @ x.transpose(1, 2)).softmax(-1)
+-         return self.head(weights @ x)
++         later = torch.ones(6, 6, dtype=torch.bool).triu(1)
++         scores = (x @ x.transpose(1, 2)).masked_fill(later, float("-inf"))
++         return self.head(scores.softmax(-1) @ x)
+  model = Model()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  text = torch.randint(9, (8, 7))
+  for _ in range(4):
+      optimizer.zero_grad()
+-     logits = model(text[:, :-1])  # here
++     logits = model(text[:, :-1])
+      torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten()).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -79,6 +64,7 @@ for _ in range(4):
         self.call: Call | None = None  # of a language model, until its loss
         self.loss: Loss | None = None  # inside of a model's forward, until that is over
         self.tried: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.words = Words()
         self.leak: tuple[Any, str, Site | None] | None = (
             None  # until the line of a softmax is known
         )
@@ -103,6 +89,12 @@ for _ in range(4):
         self.loss = event  # if the model is not over yet; what was called last may be a part of it
         if call is not None:
             self._judge(call, event)
+        found = self.words.asked(event)
+        if found is not None:
+            self.report(found, event.site, sure=BY_GRADIENT, fix=self.words.fix)
+
+    def on_hook(self, event: Hook) -> None:
+        self.words.hooked = True  # somebody would hear of a gradient
 
     def before_backward(self, event: Backward) -> None:
         self.call = self.loss = None
@@ -121,6 +113,7 @@ for _ in range(4):
             kind = relation(given.detach(), event.target)
             if kind and (is_only or kind == "next") and module not in self.tried:
                 self.tried.add(module)
+                self.words.is_over = True  # a copy says it better
                 self._try(event, call, place, kind)
 
     def _try(self, event: Loss, call: Call, place: int, kind: str) -> None:

@@ -44,29 +44,19 @@ class ClipOfNothing(_Clipping):
     )
     quiet = "Parts that are frozen or not used, as long as what the step uses is clipped as well."
     fix = "torch.nn.utils.clip_grad_norm_(model.parameters(), limit)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-parameters = model.parameters()
-optimizer = torch.optim.SGD(parameters, lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    torch.nn.utils.clip_grad_norm_(parameters, 0.1)  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-parameters = list(model.parameters())
-optimizer = torch.optim.SGD(parameters, lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    torch.nn.utils.clip_grad_norm_(parameters, 0.1)
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+- parameters = model.parameters()
++ parameters = list(model.parameters())
+  optimizer = torch.optim.SGD(parameters, lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+-     torch.nn.utils.clip_grad_norm_(parameters, 0.1)  # here
++     torch.nn.utils.clip_grad_norm_(parameters, 0.1)
+      optimizer.step()
 """
 
 
@@ -81,37 +71,22 @@ class ClipOfOthers(_Clipping):
         "are copied to other parameters before the step."
     )
     fix = "torch.nn.utils.clip_grad_norm_(actor.parameters(), limit)  # of the net that steps next"
-    bug = """
-torch.manual_seed(0)
-actor, critic = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
-for_actor = torch.optim.SGD(actor.parameters(), lr=0.01)
-for_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
-x = torch.randn(8, 3)
-for _ in range(5):
-    for_critic.zero_grad()
-    critic(x).pow(2).mean().backward()
-    torch.nn.utils.clip_grad_norm_(critic.parameters(), 0.1)
-    for_critic.step()
-    for_actor.zero_grad()
-    actor(x).pow(2).mean().backward()
-    torch.nn.utils.clip_grad_norm_(critic.parameters(), 0.1)  # here
-    for_actor.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-actor, critic = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
-for_actor = torch.optim.SGD(actor.parameters(), lr=0.01)
-for_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
-x = torch.randn(8, 3)
-for _ in range(5):
-    for_critic.zero_grad()
-    critic(x).pow(2).mean().backward()
-    torch.nn.utils.clip_grad_norm_(critic.parameters(), 0.1)
-    for_critic.step()
-    for_actor.zero_grad()
-    actor(x).pow(2).mean().backward()
-    torch.nn.utils.clip_grad_norm_(actor.parameters(), 0.1)
-    for_actor.step()
+    example = """
+  torch.manual_seed(0)
+  actor, critic = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
+  for_actor = torch.optim.SGD(actor.parameters(), lr=0.01)
+  for_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
+  x = torch.randn(8, 3)
+  for _ in range(5):
+      for_critic.zero_grad()
+      critic(x).pow(2).mean().backward()
+      torch.nn.utils.clip_grad_norm_(critic.parameters(), 0.1)
+      for_critic.step()
+      for_actor.zero_grad()
+      actor(x).pow(2).mean().backward()
+-     torch.nn.utils.clip_grad_norm_(critic.parameters(), 0.1)  # here
++     torch.nn.utils.clip_grad_norm_(actor.parameters(), 0.1)
+      for_actor.step()
 """
 
 
@@ -129,27 +104,17 @@ class ClipLost(_Clipping):
     fix = (
         "torch.nn.utils.clip_grad_norm_(model.parameters(), limit)  # right before optimizer.step()"
     )
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
++     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+      optimizer.step()
+-     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # here
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -98,34 +98,21 @@ class ClipBeforeUnscale(_Scales):
     )
     quiet = "A limit that is multiplied by the scale as well, and an infinite one."
     fix = "scaler.unscale_(optimizer)  # before clipping"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scaler = torch.amp.GradScaler("cpu")
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    scaler.scale(loss).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # here
-    scaler.step(optimizer)
-    scaler.update()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scaler = torch.amp.GradScaler("cpu")
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    scaler.step(optimizer)
-    scaler.update()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  scaler = torch.amp.GradScaler("cpu")
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      scaler.scale(loss).backward()
+-     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # here
++     scaler.unscale_(optimizer)
++     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+      scaler.step(optimizer)
+      scaler.update()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -180,30 +167,19 @@ class ScaledWithoutScaler(_Scales):
         "A plain step after unscale_, gradients divided by hand, and scalers that are not enabled."
     )
     fix = "scaler.step(optimizer)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-scaler = torch.amp.GradScaler("cpu")
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    scaler.scale(loss).backward()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-scaler = torch.amp.GradScaler("cpu")
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+  scaler = torch.amp.GradScaler("cpu")
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      scaler.scale(loss).backward()
+-     optimizer.step()  # here
++     scaler.step(optimizer)
++     scaler.update()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -21,27 +21,18 @@ class LeafLoss(Rule):
     )
     quiet = "A leaf that is a parameter of an optimizer."
     fix = "loss = criterion(model(x), y)  # as it is, without requires_grad_()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = torch.tensor(torch.nn.functional.mse_loss(model(x), y).item(), requires_grad=True)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(3):
+      optimizer.zero_grad()
+-     loss = torch.tensor(torch.nn.functional.mse_loss(model(x), y).item(), requires_grad=True)
+-     loss.backward()  # here
++     loss = torch.nn.functional.mse_loss(model(x), y)
++     loss.backward()
+      optimizer.step()
 """
 
     def before_backward(self, event: Backward) -> None:
@@ -66,28 +57,17 @@ class StepWithoutGradients(Rule):
     )
     quiet = "A step before any backward at all (some do that to please a scheduler)."
     fix = "loss.backward()  # before every optimizer.step()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(3):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      loss.backward()
+      optimizer.step()
+-     optimizer.step()  # here
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -168,27 +148,18 @@ class StaleGraph(Rule):
         "Graphs through other networks, whose weights did not move; gradients that no step uses."
     )
     fix = "hidden = hidden.detach()  # before it enters the next step's graph"
-    bug = """
-torch.manual_seed(0)
-cell = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(cell.parameters(), lr=0.01)
-x = torch.randn(5, 2)
-out = cell(torch.cat([x, x], 1)).sum()
-for _ in range(5):
-    optimizer.zero_grad()
-    out.backward(retain_graph=True)  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-cell = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(cell.parameters(), lr=0.01)
-x = torch.randn(5, 2)
-for _ in range(5):
-    out = cell(torch.cat([x, x], 1)).sum()
-    optimizer.zero_grad()
-    out.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  cell = torch.nn.Linear(4, 2)
+  optimizer = torch.optim.SGD(cell.parameters(), lr=0.01)
+  x = torch.randn(5, 2)
+- out = cell(torch.cat([x, x], 1)).sum()
+  for _ in range(5):
++     out = cell(torch.cat([x, x], 1)).sum()
+      optimizer.zero_grad()
+-     out.backward(retain_graph=True)  # here
++     out.backward()
+      optimizer.step()
 """
     first = 12  # backwards that are looked at in any case; later only those of kept graphs
 

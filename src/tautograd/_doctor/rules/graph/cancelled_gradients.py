@@ -35,31 +35,20 @@ class CancelledGradients(Rule):
     )
     sure = "Measured: every gradient of every step was exactly 0, though each operation handed on what it got."
     fix = "ratio = torch.exp(new - old.detach())  # of two values that are not the same"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-good, bad = torch.randn(8, 3), torch.randn(8, 3)
-for _ in range(12):
-    optimizer.zero_grad()
-    better, worse = model(good), model(good)
-    margin = better - worse  # here
-    loss = -torch.nn.functional.logsigmoid(margin).mean()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-good, bad = torch.randn(8, 3), torch.randn(8, 3)
-for _ in range(12):
-    optimizer.zero_grad()
-    better, worse = model(good), model(bad)
-    margin = better - worse
-    loss = -torch.nn.functional.logsigmoid(margin).mean()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  good, bad = torch.randn(8, 3), torch.randn(8, 3)
+  for _ in range(12):
+      optimizer.zero_grad()
+-     better, worse = model(good), model(good)
+-     margin = better - worse  # here
++     better, worse = model(good), model(bad)
++     margin = better - worse
+      loss = -torch.nn.functional.logsigmoid(margin).mean()
+      loss.backward()
+      optimizer.step()
 """
     many = 8  # steps, from the first on
 

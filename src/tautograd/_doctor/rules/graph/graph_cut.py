@@ -129,27 +129,17 @@ class GraphCut(Rule):
         "not in the loss, that do not run, or that are in eval mode; cuts under a condition."
     )
     fix = "features = backbone(x)  # without detach()"
-    bug = """
-torch.manual_seed(0)
-backbone, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(9):
-    optimizer.zero_grad()
-    features = torch.tanh(backbone(x)).detach()  # here
-    torch.nn.functional.mse_loss(head(features), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-backbone, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(9):
-    optimizer.zero_grad()
-    features = torch.tanh(backbone(x))
-    torch.nn.functional.mse_loss(head(features), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  backbone, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(9):
+      optimizer.zero_grad()
+-     features = torch.tanh(backbone(x)).detach()  # here
++     features = torch.tanh(backbone(x))
+      torch.nn.functional.mse_loss(head(features), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

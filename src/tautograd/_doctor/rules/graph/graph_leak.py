@@ -41,31 +41,19 @@ class GraphLeak(Rule):
         "Losses that are detached or turned into numbers, and graphs that are freed after a while."
     )
     fix = "total += loss.item()  # or loss.detach()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-total = 0.0
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    total += loss  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-total = 0.0
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    total += loss.item()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  total = 0.0
+  for _ in range(12):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      loss.backward()
+      optimizer.step()
+-     total += loss  # here
++     total += loss.item()
 """
     many = 7  # graphs of past steps that are too many, if none was freed
     looks = (3, 9)  # steps after which lists of graphs that never go backward are looked for

@@ -50,26 +50,17 @@ class NeverStepped(Rule):
         "stands in the loop and was not reached yet, and fewer than three backwards."
     )
     fix = "optimizer.step()  # after loss.backward()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(6):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     loss.backward()
++     optimizer.step()
 """
     least = 3  # backwards
 

@@ -34,29 +34,19 @@ class TargetWithGradient(Rule):
     sure = "Certain that the gradient goes both ways; that it should not is all but certain."
     refute = "The residual gradient is meant, as in Baird's algorithm."
     fix = "target = reward + gamma * following.detach()"
-    bug = """
-torch.manual_seed(0)
-q = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(q.parameters(), lr=0.01)
-state, following, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
-for _ in range(4):
-    optimizer.zero_grad()
-    target = reward + 0.9 * q(following).max(1).values
-    loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-q = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(q.parameters(), lr=0.01)
-state, following, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
-for _ in range(4):
-    optimizer.zero_grad()
-    target = reward + 0.9 * q(following).max(1).values.detach()
-    loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  q = torch.nn.Linear(4, 2)
+  optimizer = torch.optim.SGD(q.parameters(), lr=0.01)
+  state, following, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+  for _ in range(4):
+      optimizer.zero_grad()
+-     target = reward + 0.9 * q(following).max(1).values
+-     loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)  # here
++     target = reward + 0.9 * q(following).max(1).values.detach()
++     loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -25,35 +25,21 @@ class TermWithoutEffect(Rule):
     quiet = "Terms whose gradients any step uses, losses of a single term, and terms of what no optimizer holds."
     sure = "Certain: the gradients of this term were cleared before any step, each time."
     fix = "term = criterion(discriminator(fake), real)  # of the fake itself, without detach()"
-    bug = """
-torch.manual_seed(0)
-F = torch.nn.functional
-g, d = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
-g_optimizer = torch.optim.SGD(g.parameters(), lr=0.01)
-d_optimizer = torch.optim.SGD(d.parameters(), lr=0.01)
-for _ in range(8):
-    real, fake = torch.randn(8, 2), g(torch.randn(8, 2))
-    g_optimizer.zero_grad()
-    (F.mse_loss(d(fake.detach()), torch.ones(8, 1)) + F.l1_loss(fake, real)).backward()  # here
-    g_optimizer.step()
-    d_optimizer.zero_grad()
-    F.mse_loss(d(real), torch.ones(8, 1)).backward()
-    d_optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-F = torch.nn.functional
-g, d = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
-g_optimizer = torch.optim.SGD(g.parameters(), lr=0.01)
-d_optimizer = torch.optim.SGD(d.parameters(), lr=0.01)
-for _ in range(8):
-    real, fake = torch.randn(8, 2), g(torch.randn(8, 2))
-    g_optimizer.zero_grad()
-    (F.mse_loss(d(fake), torch.ones(8, 1)) + F.l1_loss(fake, real)).backward()
-    g_optimizer.step()
-    d_optimizer.zero_grad()
-    F.mse_loss(d(real), torch.ones(8, 1)).backward()
-    d_optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  F = torch.nn.functional
+  g, d = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+  g_optimizer = torch.optim.SGD(g.parameters(), lr=0.01)
+  d_optimizer = torch.optim.SGD(d.parameters(), lr=0.01)
+  for _ in range(8):
+      real, fake = torch.randn(8, 2), g(torch.randn(8, 2))
+      g_optimizer.zero_grad()
+-     (F.mse_loss(d(fake.detach()), torch.ones(8, 1)) + F.l1_loss(fake, real)).backward()  # here
++     (F.mse_loss(d(fake), torch.ones(8, 1)) + F.l1_loss(fake, real)).backward()
+      g_optimizer.step()
+      d_optimizer.zero_grad()
+      F.mse_loss(d(real), torch.ones(8, 1)).backward()
+      d_optimizer.step()
 """
     enough = 3  # times
 

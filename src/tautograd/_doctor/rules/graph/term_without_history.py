@@ -42,30 +42,19 @@ class TermWithoutHistory(Rule):
         "Certain: nothing leads from this term to a parameter, so the step is the same without it."
     )
     fix = "penalty = criterion(features, target)  # of the features themselves, without detach()"
-    bug = """
-torch.manual_seed(0)
-model, judge = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1).requires_grad_(False)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 4)
-for _ in range(9):
-    optimizer.zero_grad()
-    out = model(x)
-    shown = out.detach()  # here
-    loss = torch.nn.functional.mse_loss(out, y) + judge(shown).square().mean()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model, judge = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1).requires_grad_(False)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 4)
-for _ in range(9):
-    optimizer.zero_grad()
-    out = model(x)
-    loss = torch.nn.functional.mse_loss(out, y) + judge(out).square().mean()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model, judge = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1).requires_grad_(False)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 4)
+  for _ in range(9):
+      optimizer.zero_grad()
+      out = model(x)
+-     shown = out.detach()  # here
+-     loss = torch.nn.functional.mse_loss(out, y) + judge(shown).square().mean()
++     loss = torch.nn.functional.mse_loss(out, y) + judge(out).square().mean()
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

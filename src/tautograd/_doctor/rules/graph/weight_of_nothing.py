@@ -38,29 +38,18 @@ class WeightOfNothing(Rule):
     sure = "Measured: every gradient of every step was exactly 0. A weight that waits so long may be meant."
     refute = "The weight is no longer 0 later in the run."
     fix = "loss = criterion(out, y)  # of the output itself, with a weight that is not 0"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(24):
-    optimizer.zero_grad()
-    out = model(x)
-    loss = ((out.detach() - y) ** 2).mean() + 0 * out.sum()  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(24):
-    optimizer.zero_grad()
-    out = model(x)
-    loss = ((out - y) ** 2).mean() + 0 * out.sum()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(24):
+      optimizer.zero_grad()
+      out = model(x)
+-     loss = ((out.detach() - y) ** 2).mean() + 0 * out.sum()  # here
++     loss = ((out - y) ** 2).mean() + 0 * out.sum()
+      loss.backward()
+      optimizer.step()
 """
     many = 20  # steps in a row, the first one among them
 

@@ -38,51 +38,29 @@ class WrongBackward(Rule):
         "its input (gradient reversal, scaling, clipping), and those that draw random numbers."
     )
     fix = "return grad_output * slope  # the incoming gradient times the derivative of the forward"
-    bug = """
-torch.manual_seed(0)
+    example = """
+  torch.manual_seed(0)
 
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
+  class Square(torch.autograd.Function):
+      @staticmethod
+      def forward(ctx, x):
+          ctx.save_for_backward(x)
+          return x * x
 
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * x  # here
+      @staticmethod
+      def backward(ctx, grad):
+          (x,) = ctx.saved_tensors
+-         return 2 * x  # here
++         return grad * 2 * x
 
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x = torch.randn(8, 3)
-for _ in range(4):
-    optimizer.zero_grad()
-    loss = Square.apply(model(x)).mean()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 2 * x
-
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x = torch.randn(8, 3)
-for _ in range(4):
-    optimizer.zero_grad()
-    loss = Square.apply(model(x)).mean()
-    loss.backward()
-    optimizer.step()
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x = torch.randn(8, 3)
+  for _ in range(4):
+      optimizer.zero_grad()
+      loss = Square.apply(model(x)).mean()
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -31,33 +31,20 @@ class DivergenceMaximized(Rule):
     sure = "Certain that this term has no lower bound, and that it is minimized."
     refute = "What is meant is to drive the latent from the prior."
     fix = "kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())"
-    bug = """
-torch.manual_seed(0)
-encode, decode = torch.nn.Linear(4, 4), torch.nn.Linear(2, 4)
-optimizer = torch.optim.Adam([*encode.parameters(), *decode.parameters()], lr=0.01)
-x = torch.randn(16, 4)
-for _ in range(5):
-    mu, logvar = encode(x).chunk(2, dim=1)
-    z = mu + (0.5 * logvar).exp() * torch.randn(16, 2)
-    kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())  # here
-    loss = (torch.nn.functional.mse_loss(decode(z), x, reduction="sum") + kl) / 16
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-encode, decode = torch.nn.Linear(4, 4), torch.nn.Linear(2, 4)
-optimizer = torch.optim.Adam([*encode.parameters(), *decode.parameters()], lr=0.01)
-x = torch.randn(16, 4)
-for _ in range(5):
-    mu, logvar = encode(x).chunk(2, dim=1)
-    z = mu + (0.5 * logvar).exp() * torch.randn(16, 2)
-    kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-    loss = (torch.nn.functional.mse_loss(decode(z), x, reduction="sum") + kl) / 16
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  encode, decode = torch.nn.Linear(4, 4), torch.nn.Linear(2, 4)
+  optimizer = torch.optim.Adam([*encode.parameters(), *decode.parameters()], lr=0.01)
+  x = torch.randn(16, 4)
+  for _ in range(5):
+      mu, logvar = encode(x).chunk(2, dim=1)
+      z = mu + (0.5 * logvar).exp() * torch.randn(16, 2)
+-     kl = 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())  # here
++     kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+      loss = (torch.nn.functional.mse_loss(decode(z), x, reduction="sum") + kl) / 16
+      optimizer.zero_grad()
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -29,33 +29,21 @@ class DoesNotLearn(Rule):
     sure = "Measured, on copies and a few batches: a long run may do better."
     refute = "The loss of data that were held out comes down in the whole run."
     fix = "# look at a batch: does each label belong to its input, and does the output depend on the input?"
-    bug = """
-torch.manual_seed(0)
-x = torch.randn(128, 4)
-y = x.sum(1, keepdim=True)
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-order = torch.randperm(128)
-for i in range(0, 128, 16):
-    optimizer.zero_grad()
-    inputs, targets = x[order[i : i + 16]], y[i : i + 16]
-    loss = torch.nn.functional.mse_loss(model(inputs), targets)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-x = torch.randn(128, 4)
-y = x.sum(1, keepdim=True)
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-order = torch.randperm(128)
-for i in range(0, 128, 16):
-    optimizer.zero_grad()
-    inputs, targets = x[order[i : i + 16]], y[order[i : i + 16]]
-    loss = torch.nn.functional.mse_loss(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  x = torch.randn(128, 4)
+  y = x.sum(1, keepdim=True)
+  model = torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  order = torch.randperm(128)
+  for i in range(0, 128, 16):
+      optimizer.zero_grad()
+-     inputs, targets = x[order[i : i + 16]], y[i : i + 16]
+-     loss = torch.nn.functional.mse_loss(model(inputs), targets)  # here
++     inputs, targets = x[order[i : i + 16]], y[order[i : i + 16]]
++     loss = torch.nn.functional.mse_loss(model(inputs), targets)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -30,27 +30,18 @@ class Exploding(Rule):
         "updates that are small beside their weights."
     )
     fix = "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # a smaller learning rate"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=3.0)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+- optimizer = torch.optim.SGD(model.parameters(), lr=3.0)
++ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(12):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     loss.backward()
+      optimizer.step()
 """
     rises = 5  # steps in a row in which the norm grew
     growth = 30.0  # of the norm and of the loss over them
@@ -161,28 +152,18 @@ class VanishingOrDead(Rule):
         "with a weight of 0, experts that were not chosen, hinge losses that are met."
     )
     fix = "torch.nn.init.kaiming_normal_(layer.weight)  # and inputs of mean 0, variance 1"
-    bug = """
-torch.manual_seed(0)
-first, second = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
-torch.nn.init.constant_(first.bias, -50.0)
-optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(second(torch.relu(first(x))), y)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-first, second = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
-optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(second(torch.relu(first(x))), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  first, second = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
+- torch.nn.init.constant_(first.bias, -50.0)
+  optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(12):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(second(torch.relu(first(x))), y)
+-     loss.backward()  # here
++     loss.backward()
+      optimizer.step()
 """
     many = 7  # steps in a row
     nothing = 1e-7  # of the largest gradient, and of the weight's size: less than its rounding

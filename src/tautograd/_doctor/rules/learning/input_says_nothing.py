@@ -23,29 +23,19 @@ class InputSaysNothing(Rule):
     sure = "Certain: the rows were compared."
     refute = "The samples differ by something that the model finds elsewhere."
     fix = "# look at what makes this input: a mask of zeros, a slice, a constant"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-mask = torch.zeros(16, 3)
-for _ in range(6):
-    optimizer.zero_grad()
-    output = model(x * mask)  # here
-    torch.nn.functional.mse_loss(output, y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-mask = torch.ones(16, 3)
-for _ in range(6):
-    optimizer.zero_grad()
-    output = model(x * mask)
-    torch.nn.functional.mse_loss(output, y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(16, 3), torch.randn(16, 1)
+- mask = torch.zeros(16, 3)
++ mask = torch.ones(16, 3)
+  for _ in range(6):
+      optimizer.zero_grad()
+-     output = model(x * mask)  # here
++     output = model(x * mask)
+      torch.nn.functional.mse_loss(output, y).backward()
+      optimizer.step()
 """
     many = 4  # batches
     rows = 8

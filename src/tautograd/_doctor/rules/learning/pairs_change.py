@@ -29,32 +29,21 @@ class PairsChange(Rule):
     sure = "Certain: rows of the inputs came again, bit for bit, with a target that another row had had."
     refute = "A sample is meant to have many targets, as in a mapping between two sets."
     fix = "x, y = x[order], y[order]  # one order for both"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(6):
-    x = x[torch.randperm(32)]
-    for i in (0, 16):
-        optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(x[i : i + 16]), y[i : i + 16])
-        loss.backward()  # here
-        optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(6):
-    order = torch.randperm(32)
-    x, y = x[order], y[order]
-    for i in (0, 16):
-        optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(x[i : i + 16]), y[i : i + 16])
-        loss.backward()
-        optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for _ in range(6):
+-     x = x[torch.randperm(32)]
++     order = torch.randperm(32)
++     x, y = x[order], y[order]
+      for i in (0, 16):
+          optimizer.zero_grad()
+          loss = torch.nn.functional.mse_loss(model(x[i : i + 16]), y[i : i + 16])
+-         loss.backward()  # here
++         loss.backward()
+          optimizer.step()
 """
     enough = 32  # rows that came again
     share = 0.6  # of them with another's target

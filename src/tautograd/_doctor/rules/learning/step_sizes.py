@@ -49,25 +49,17 @@ class RateOutOfScale(Rule):
     sure = "The sizes are measured; that they are not meant is likely."
     refute = "The loss comes down in the same run."
     fix = "optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-optimizer = torch.optim.Adam(model.parameters(), lr=10.0)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(40):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(40):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+- optimizer = torch.optim.Adam(model.parameters(), lr=10.0)
++ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for _ in range(40):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+-     optimizer.step()  # here
++     optimizer.step()
 """
     enough = 20  # measured steps before anything is said
     tiny = 1e-6  # of a weight's size, in a step: less is nothing,
@@ -211,27 +203,18 @@ class Ascent(Rule):
     sure = "Certain that the error is what is maximized, and that it grows."
     refute = "It is meant: something is to be unlearned."
     fix = "loss = criterion(output, target)  # without the minus"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(30):
-    optimizer.zero_grad()
-    loss = -torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for _ in range(30):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for _ in range(30):
+      optimizer.zero_grad()
+-     loss = -torch.nn.functional.mse_loss(model(x), y)
+-     loss.backward()  # here
++     loss = torch.nn.functional.mse_loss(model(x), y)
++     loss.backward()
+      optimizer.step()
 """
     enough = 15  # measured steps
     share = 0.8  # of the steps in which the error grew,
@@ -262,7 +245,7 @@ for _ in range(30):
         if self.said or not self.sign or climbs != (self.sign > 0):
             return
         self.errors.append(abs(event.loss))
-        if len(self.errors) == self.enough and self._grows() and self._is_alone(event):
+        if len(self.errors) >= self.enough and self._grows() and self._is_alone(event):
             self.said = True
             self.report(
                 f"{'The optimizer maximizes' if climbs else 'What is minimized is minus'} an error: it has "
@@ -289,14 +272,28 @@ for _ in range(30):
 def _sign(roots: tuple[Any, ...]) -> int:
     """1 if the loss is an error, -1 if it is minus an error, 0 if it is anything else."""
     node, sign = (roots[0].grad_fn, 1) if len(roots) == 1 else (None, 1)
-    for _ in range(3):
+    for _ in range(4):
         if node is None:
             return 0
         name = node_name(node)
         if name in _ERRORS:
             return sign
-        if name not in ("Neg", "Mean"):
+        if name in ("Pow", "Abs"):
+            return sign if _is_error_by_hand(node) else 0
+        if name in ("Index", "Gather") and node_name(node.next_functions[0][0]) == "LogSoftmax":
+            return -sign  # the likelihood of the right class: minus an error
+        if name not in ("Neg", "Mean", "Sum"):
             return 0
         sign = -sign if name == "Neg" else sign
         node = node.next_functions[0][0]
     return 0
+
+
+def _is_error_by_hand(node: Any) -> bool:
+    """Whether a square or an absolute value is of a difference to what has no history: a target."""
+    if node_name(node) == "Pow" and getattr(node, "_saved_exponent", None) != 2:
+        return False
+    given = node.next_functions[0][0]
+    if given is None or node_name(given) != "Sub":
+        return False
+    return sum(n is not None for n, _ in given.next_functions) == 1

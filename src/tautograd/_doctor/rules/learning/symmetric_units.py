@@ -23,29 +23,19 @@ class SymmetricUnits(Rule):
     )
     refute = "The rows of this weight are meant to be one."
     fix = "torch.nn.init.xavier_uniform_(layer.weight)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-for p in model.parameters():
-    torch.nn.init.constant_(p, 0.1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-for p in model.parameters():
-    torch.nn.init.normal_(p, std=0.3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(16, 3), torch.randn(16, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+  for p in model.parameters():
+-     torch.nn.init.constant_(p, 0.1)
++     torch.nn.init.normal_(p, std=0.3)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  x, y = torch.randn(16, 3), torch.randn(16, 1)
+  for _ in range(12):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+-     optimizer.step()  # here
++     optimizer.step()
 """
     enough = 8  # steps of the optimizer
     alike = 1e-5  # of the largest entry: rounding may differ from row to row

@@ -35,40 +35,25 @@ class UnusedArgument(Rule):
     sure = "Certain: a copy was run with the samples' values of this argument exchanged, and gave the same bits."
     refute = "The argument is for later, or for another output than the first."
     fix = "h = self.body(x) + self.embed(condition)  # so that the output depends on it"
-    bug = """
-torch.manual_seed(0)
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.body = torch.nn.Linear(1, 2), torch.nn.Linear(5, 1)
-    def forward(self, x, condition):
-        seen = torch.zeros_like(condition)
-        return self.body(torch.cat([x, self.embed(seen)], dim=1))
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, kind, y = torch.randn(8, 3), torch.randn(8, 1), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    out = model(x, kind)  # here
-    torch.nn.functional.mse_loss(out, y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.body = torch.nn.Linear(1, 2), torch.nn.Linear(5, 1)
-    def forward(self, x, condition):
-        return self.body(torch.cat([x, self.embed(condition)], dim=1))
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, kind, y = torch.randn(8, 3), torch.randn(8, 1), torch.randn(8, 1)
-for _ in range(12):
-    optimizer.zero_grad()
-    out = model(x, kind)
-    torch.nn.functional.mse_loss(out, y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  class Net(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.embed, self.body = torch.nn.Linear(1, 2), torch.nn.Linear(5, 1)
+      def forward(self, x, condition):
+-         seen = torch.zeros_like(condition)
+-         return self.body(torch.cat([x, self.embed(seen)], dim=1))
++         return self.body(torch.cat([x, self.embed(condition)], dim=1))
+  model = Net()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, kind, y = torch.randn(8, 3), torch.randn(8, 1), torch.randn(8, 1)
+  for _ in range(12):
+      optimizer.zero_grad()
+-     out = model(x, kind)  # here
++     out = model(x, kind)
+      torch.nn.functional.mse_loss(out, y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -42,27 +42,17 @@ class BroadcastLoss(Rule):
         "many samples; unless both begin with the same number of samples."
     )
     fix = "loss = torch.nn.functional.mse_loss(prediction.squeeze(1), target)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randn(8)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randn(8)
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x).squeeze(1), y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 4), torch.randn(8)
+  for _ in range(5):
+      optimizer.zero_grad()
+-     loss = torch.nn.functional.mse_loss(model(x), y)  # here
++     loss = torch.nn.functional.mse_loss(model(x).squeeze(1), y)
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -27,31 +27,20 @@ class NllOfProbabilities(Rule):
         "Inputs that come from log_softmax, and what has no negative and no positive sign to it."
     )
     fix = "loss = torch.nn.functional.nll_loss(torch.log_softmax(logits, dim=1), target)"
-    bug = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randint(3, (8,))
-for _ in range(5):
-    optimizer.zero_grad()
-    output = F.softmax(model(x), dim=1)
-    loss = F.nll_loss(output, y)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.randint(3, (8,))
-for _ in range(5):
-    optimizer.zero_grad()
-    output = F.log_softmax(model(x), dim=1)
-    loss = F.nll_loss(output, y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  F = torch.nn.functional
+  model = torch.nn.Linear(4, 3)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 4), torch.randint(3, (8,))
+  for _ in range(5):
+      optimizer.zero_grad()
+-     output = F.softmax(model(x), dim=1)
+-     loss = F.nll_loss(output, y)  # here
++     output = F.log_softmax(model(x), dim=1)
++     loss = F.nll_loss(output, y)
+      loss.backward()
+      optimizer.step()
 """
     divergence = (
         "torch.nn.functional.kl_div(log_probabilities, target_probabilities, reduction='batchmean')"

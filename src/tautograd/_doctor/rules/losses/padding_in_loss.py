@@ -27,32 +27,20 @@ class PaddingInLoss(Rule):
     sure = "Certain that the padding is counted; that it should not be is all but certain."
     refute = "The token that pads is also a token of the text, such as an end."
     fix = "loss = torch.nn.functional.cross_entropy(logits, targets, ignore_index=0)"
-    bug = """
-torch.manual_seed(0)
-embed = torch.nn.Embedding(9, 6, padding_idx=0)
-head = torch.nn.Linear(6, 9)
-optimizer = torch.optim.Adam([*embed.parameters(), *head.parameters()], lr=0.01)
-text = torch.randint(1, 9, (4, 6))
-text[:, 4:] = 0
-for _ in range(4):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(head(embed(text[:, :-1])).transpose(1, 2), text[:, 1:])  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-embed = torch.nn.Embedding(9, 6, padding_idx=0)
-head = torch.nn.Linear(6, 9)
-optimizer = torch.optim.Adam([*embed.parameters(), *head.parameters()], lr=0.01)
-text = torch.randint(1, 9, (4, 6))
-text[:, 4:] = 0
-for _ in range(4):
-    optimizer.zero_grad()
-    logits = head(embed(text[:, :-1])).transpose(1, 2)
-    loss = torch.nn.functional.cross_entropy(logits, text[:, 1:], ignore_index=0)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  embed = torch.nn.Embedding(9, 6, padding_idx=0)
+  head = torch.nn.Linear(6, 9)
+  optimizer = torch.optim.Adam([*embed.parameters(), *head.parameters()], lr=0.01)
+  text = torch.randint(1, 9, (4, 6))
+  text[:, 4:] = 0
+  for _ in range(4):
+      optimizer.zero_grad()
+-     loss = torch.nn.functional.cross_entropy(head(embed(text[:, :-1])).transpose(1, 2), text[:, 1:])  # here
++     logits = head(embed(text[:, :-1])).transpose(1, 2)
++     loss = torch.nn.functional.cross_entropy(logits, text[:, 1:], ignore_index=0)
+      loss.backward()
+      optimizer.step()
 """
     share = 0.05  # of the targets
 

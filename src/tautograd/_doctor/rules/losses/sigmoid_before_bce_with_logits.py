@@ -20,31 +20,20 @@ class SigmoidBeforeLogits(Rule):
     fix = (
         "loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, target)  # no sigmoid"
     )
-    bug = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.ones(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    output = torch.sigmoid(model(x))
-    loss = F.binary_cross_entropy_with_logits(output, y)  # here
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-F = torch.nn.functional
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 4), torch.ones(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    output = model(x)
-    loss = F.binary_cross_entropy_with_logits(output, y)
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  F = torch.nn.functional
+  model = torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 4), torch.ones(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+-     output = torch.sigmoid(model(x))
+-     loss = F.binary_cross_entropy_with_logits(output, y)  # here
++     output = model(x)
++     loss = F.binary_cross_entropy_with_logits(output, y)
+      loss.backward()
+      optimizer.step()
 """
     functions = (
         "binary_cross_entropy_with_logits",

@@ -26,54 +26,33 @@ class ChangedInValidation(Rule):
         "eval mode, and modules that were never trained."
     )
     fix = "if self.training:  # before the update in forward()"
-    bug = """
-torch.manual_seed(0)
-class Slow(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fast, self.slow = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
-        self.slow.requires_grad_(False)
-    def forward(self, x):
-        with torch.no_grad():
-            self.slow.weight.lerp_(self.fast.weight, 0.1)
-        return self.fast(x)
-model = Slow()
-optimizer = torch.optim.SGD(model.fast.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    model.train()
-    for _ in range(3):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x), y).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        model(x)  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-class Slow(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fast, self.slow = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
-        self.slow.requires_grad_(False)
-    def forward(self, x):
-        if self.training:
-            with torch.no_grad():
-                self.slow.weight.lerp_(self.fast.weight, 0.1)
-        return self.fast(x)
-model = Slow()
-optimizer = torch.optim.SGD(model.fast.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    model.train()
-    for _ in range(3):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x), y).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        model(x)
+    example = """
+  torch.manual_seed(0)
+  class Slow(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.fast, self.slow = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
+          self.slow.requires_grad_(False)
+      def forward(self, x):
+-         with torch.no_grad():
+-             self.slow.weight.lerp_(self.fast.weight, 0.1)
++         if self.training:
++             with torch.no_grad():
++                 self.slow.weight.lerp_(self.fast.weight, 0.1)
+          return self.fast(x)
+  model = Slow()
+  optimizer = torch.optim.SGD(model.fast.parameters(), lr=0.1)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(3):
+      model.train()
+      for _ in range(3):
+          optimizer.zero_grad()
+          torch.nn.functional.mse_loss(model(x), y).backward()
+          optimizer.step()
+      model.eval()
+      with torch.no_grad():
+-         model(x)  # here
++         model(x)
 """
 
     def __init__(self, doctor: Any) -> None:

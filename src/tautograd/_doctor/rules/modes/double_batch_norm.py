@@ -27,34 +27,23 @@ class DoubleBatchNorm(Rule):
     )
     quiet = "Batch norms in eval mode, and those whose momentum was adapted to it (0.0513 for 0.1)."
     fix = "x = self.norm(checkpoint(self.block, x, use_reentrant=False))  # the norm outside of it"
-    bug = """
-torch.manual_seed(0)
-import importlib
-nn = torch.nn
-checkpoint = importlib.import_module(torch.__name__ + ".utils.checkpoint").checkpoint
-block = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU())
-head = nn.Linear(8, 1)
-optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    hidden = checkpoint(block, x, use_reentrant=False)  # here
-    nn.functional.mse_loss(head(hidden), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-import importlib
-nn = torch.nn
-checkpoint = importlib.import_module(torch.__name__ + ".utils.checkpoint").checkpoint
-layer, norm, head = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)
-optimizer = torch.optim.SGD([*layer.parameters(), *norm.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    hidden = norm(checkpoint(layer, x, use_reentrant=False)).relu()
-    nn.functional.mse_loss(head(hidden), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  import importlib
+  nn = torch.nn
+  checkpoint = importlib.import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+- block = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU())
+- head = nn.Linear(8, 1)
+- optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], lr=0.01)
++ layer, norm, head = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)
++ optimizer = torch.optim.SGD([*layer.parameters(), *norm.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+      optimizer.zero_grad()
+-     hidden = checkpoint(block, x, use_reentrant=False)  # here
++     hidden = norm(checkpoint(layer, x, use_reentrant=False)).relu()
+      nn.functional.mse_loss(head(hidden), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -23,47 +23,27 @@ class DropoutAlwaysOn(Rule):
     )
     quiet = "Calls that say training=True, and dropout modules set to train() for uncertainty."
     fix = "F.dropout(x, p, training=self.training)"
-    bug = """
-torch.manual_seed(0)
-nn, F = torch.nn, torch.nn.functional
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 1)
-    def forward(self, x):
-        return self.layer(F.dropout(x, 0.5))  # here
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for epoch in range(3):
-    model.train()
-    optimizer.zero_grad()
-    F.mse_loss(model(x), y).backward()
-    optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        F.mse_loss(model(x), y)
-"""
-    fixed = """
-torch.manual_seed(0)
-nn, F = torch.nn, torch.nn.functional
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 1)
-    def forward(self, x):
-        return self.layer(F.dropout(x, 0.5, self.training))
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for epoch in range(3):
-    model.train()
-    optimizer.zero_grad()
-    F.mse_loss(model(x), y).backward()
-    optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        F.mse_loss(model(x), y)
+    example = """
+  torch.manual_seed(0)
+  nn, F = torch.nn, torch.nn.functional
+  class Net(nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.layer = nn.Linear(3, 1)
+      def forward(self, x):
+-         return self.layer(F.dropout(x, 0.5))  # here
++         return self.layer(F.dropout(x, 0.5, self.training))
+  model = Net()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for epoch in range(3):
+      model.train()
+      optimizer.zero_grad()
+      F.mse_loss(model(x), y).backward()
+      optimizer.step()
+      model.eval()
+      with torch.no_grad():
+          F.mse_loss(model(x), y)
 """
 
     def on_dropout(self, event: Dropout) -> None:

@@ -36,37 +36,23 @@ class EvalLeftOn(Rule):
         "has never seen a batch, so that it normalises nothing. Models without dropout and batch norm."
     )
     fix = "model.train()  # after the validation"
-    bug = """
-torch.manual_seed(0)
-nn = torch.nn
-model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-model.train()
-for epoch in range(3):
-    for _ in range(3):
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
-        optimizer.step()
-    model.eval()  # here
-    with torch.no_grad():
-        nn.functional.mse_loss(model(x), y)
-"""
-    fixed = """
-torch.manual_seed(0)
-nn = torch.nn
-model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for epoch in range(3):
-    model.train()
-    for _ in range(3):
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        nn.functional.mse_loss(model(x), y)
+    example = """
+  torch.manual_seed(0)
+  nn = torch.nn
+  model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+- model.train()
+  for epoch in range(3):
++     model.train()
+      for _ in range(3):
+          optimizer.zero_grad()
+          nn.functional.mse_loss(model(x), y).backward()
+          optimizer.step()
+-     model.eval()  # here
++     model.eval()
+      with torch.no_grad():
+          nn.functional.mse_loss(model(x), y)
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -30,32 +30,20 @@ class FrozenNorms(Rule):
     sure = "Certain that they move; that they should not is likely."
     refute = "The statistics are meant to follow the new data."
     fix = "backbone.eval()  # after every model.train()"
-    bug = """
-torch.manual_seed(0)
-body = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
-head = torch.nn.Linear(4, 1)
-for p in body.parameters():
-    p.requires_grad = False
-optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(head(body(x)), y).backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-body = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
-head = torch.nn.Linear(4, 1)
-for p in body.parameters():
-    p.requires_grad = False
-body.eval()
-optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(head(body(x)), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  body = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+  head = torch.nn.Linear(4, 1)
+  for p in body.parameters():
+      p.requires_grad = False
++ body.eval()
+  optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(8):
+      optimizer.zero_grad()
+-     torch.nn.functional.mse_loss(head(body(x)), y).backward()  # here
++     torch.nn.functional.mse_loss(head(body(x)), y).backward()
+      optimizer.step()
 """
     many = 6  # steps in which they moved
 
@@ -165,34 +153,21 @@ class DropoutZeroed(Rule):
     sure = "Certain that it was at work before a validation, and has been at 0 since."
     refute = "The last part of the training is meant to run without dropout."
     fix = "F.dropout(x, self.p, training=self.training)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for step in range(10):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()  # here
-    optimizer.step()
-    if step == 3:
-        model[1].p = 0.0
-        model.eval()
-        model(x)
-        model.train()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for step in range(10):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    if step == 3:
-        model.eval()
-        model(x)
-        model.train()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for step in range(10):
+      optimizer.zero_grad()
+-     torch.nn.functional.mse_loss(model(x), y).backward()  # here
++     torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
+      if step == 3:
+-         model[1].p = 0.0
+          model.eval()
+          model(x)
+          model.train()
 """
     many = 4  # steps at 0
 
@@ -232,27 +207,17 @@ class HooksPileUp(Rule):
     )
     quiet = "Hooks that are removed, and hooks of tensors that are made in each iteration."
     fix = "handle.remove()  # or register it once, before the loop"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    model.weight.register_hook(lambda grad: 0.5 * grad)  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-model.weight.register_hook(lambda grad: 0.5 * grad)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
++ model.weight.register_hook(lambda grad: 0.5 * grad)
+  for _ in range(8):
+-     model.weight.register_hook(lambda grad: 0.5 * grad)  # here
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
     many = 5
 

@@ -31,35 +31,22 @@ class ValidatedInTrainingMode(Rule):
         "trained on as well."
     )
     fix = "model.eval()  # before the validation, and model.train() after it"
-    bug = """
-torch.manual_seed(0)
-nn = torch.nn
-model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(24, 3), torch.randn(24, 1)
-for epoch in range(3):
-    for i in (0, 8):
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x[i : i + 8]), y[i : i + 8]).backward()
-        optimizer.step()
-    with torch.no_grad():
-        nn.functional.mse_loss(model(x[16:]), y[16:])  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-nn = torch.nn
-model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(24, 3), torch.randn(24, 1)
-for epoch in range(3):
-    model.train()
-    for i in (0, 8):
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x[i : i + 8]), y[i : i + 8]).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        nn.functional.mse_loss(model(x[16:]), y[16:])
+    example = """
+  torch.manual_seed(0)
+  nn = torch.nn
+  model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(24, 3), torch.randn(24, 1)
+  for epoch in range(3):
++     model.train()
+      for i in (0, 8):
+          optimizer.zero_grad()
+          nn.functional.mse_loss(model(x[i : i + 8]), y[i : i + 8]).backward()
+          optimizer.step()
++     model.eval()
+      with torch.no_grad():
+-         nn.functional.mse_loss(model(x[16:]), y[16:])  # here
++         nn.functional.mse_loss(model(x[16:]), y[16:])
 """
     looks = 3  # times that a loader of its own is worth waking up for
 

@@ -21,29 +21,19 @@ class ChangedBehind(Rule):
     )
     quiet = "Changes after backward, and those that autograd notices itself."
     fix = "# change the weights after loss.backward() and optimizer.step()"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    model[2].weight.data.mul_(0.9)
-    loss.backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    model[2].weight.data.mul_(0.9)
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(4):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
++     loss.backward()
++     optimizer.step()
+      model[2].weight.data.mul_(0.9)
+-     loss.backward()  # here
+-     optimizer.step()
 """
     steps = 4  # first steps that are looked at
 

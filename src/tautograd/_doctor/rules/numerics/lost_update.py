@@ -33,29 +33,21 @@ class LostUpdate(Rule):
     fix = (
         "model = model.float()  # and torch.autocast(..., dtype=torch.bfloat16) around the forward"
     )
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1).bfloat16()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
-x, y = torch.randn(8, 3).bfloat16(), torch.randn(8, 1).bfloat16()
-for _ in range(8):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
-x, y = torch.randn(8, 3).bfloat16(), torch.randn(8, 1).bfloat16()
-for _ in range(8):
-    optimizer.zero_grad()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output = model(x.float())
-    loss = torch.nn.functional.mse_loss(output.float(), y.float())
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+- model = torch.nn.Linear(3, 1).bfloat16()
++ model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
+  x, y = torch.randn(8, 3).bfloat16(), torch.randn(8, 1).bfloat16()
+  for _ in range(8):
+      optimizer.zero_grad()
+-     loss = torch.nn.functional.mse_loss(model(x), y)
++     with torch.autocast("cpu", dtype=torch.bfloat16):
++         output = model(x.float())
++     loss = torch.nn.functional.mse_loss(output.float(), y.float())
+      loss.backward()
+-     optimizer.step()  # here
++     optimizer.step()
 """
     share = 0.9  # of the entries with a gradient that did not move
     low = 4  # steps in a row, for weights of less than 32 bits,

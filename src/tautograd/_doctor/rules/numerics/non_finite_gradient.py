@@ -70,31 +70,19 @@ class NonFiniteGradient(Rule):
     fix = (
         "safe = torch.where(mask, x, torch.ones_like(x))  # then torch.where(mask, safe.sqrt(), 0)"
     )
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.rand(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    out = model(x)
-    root = out.sqrt()  # here
-    loss = (torch.where(out > 0, root, out) - y).square().mean()
-    loss.backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.rand(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    out = model(x)
-    root = torch.where(out > 0, out, torch.ones_like(out)).sqrt()
-    loss = (torch.where(out > 0, root, out) - y).square().mean()
-    loss.backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.rand(8, 1)
+  for _ in range(4):
+      optimizer.zero_grad()
+      out = model(x)
+-     root = out.sqrt()  # here
++     root = torch.where(out > 0, out, torch.ones_like(out)).sqrt()
+      loss = (torch.where(out > 0, root, out) - y).square().mean()
+      loss.backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

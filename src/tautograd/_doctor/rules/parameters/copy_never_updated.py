@@ -55,48 +55,28 @@ class CopyNeverUpdated(Rule):
     sure = "Certain that it has not changed, and that no line that would change it can be reached as things stand."
     refute = "The copy is meant to stay: then the update can go."
     fix = "update_target()  # in the loop, after optimizer.step()"
-    bug = """
-import copy
-class Learner:
-    def __init__(self):
-        self.online = torch.nn.Linear(3, 1)
-        self.target = copy.deepcopy(self.online)
-    @torch.no_grad()
-    def follow(self):
-        for mine, theirs in zip(self.online.parameters(), self.target.parameters()):
-            theirs.lerp_(mine, 0.1)
-torch.manual_seed(0)
-learner = Learner()
-optimizer = torch.optim.SGD(learner.online.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(30):
-    with torch.no_grad():
-        aim = 0.5 * y + 0.5 * learner.target(x)  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(learner.online(x), aim).backward()
-    optimizer.step()
-"""
-    fixed = """
-import copy
-class Learner:
-    def __init__(self):
-        self.online = torch.nn.Linear(3, 1)
-        self.target = copy.deepcopy(self.online)
-    @torch.no_grad()
-    def follow(self):
-        for mine, theirs in zip(self.online.parameters(), self.target.parameters()):
-            theirs.lerp_(mine, 0.1)
-torch.manual_seed(0)
-learner = Learner()
-optimizer = torch.optim.SGD(learner.online.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(30):
-    with torch.no_grad():
-        aim = 0.5 * y + 0.5 * learner.target(x)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(learner.online(x), aim).backward()
-    optimizer.step()
-    learner.follow()
+    example = """
+  import copy
+  class Learner:
+      def __init__(self):
+          self.online = torch.nn.Linear(3, 1)
+          self.target = copy.deepcopy(self.online)
+      @torch.no_grad()
+      def follow(self):
+          for mine, theirs in zip(self.online.parameters(), self.target.parameters()):
+              theirs.lerp_(mine, 0.1)
+  torch.manual_seed(0)
+  learner = Learner()
+  optimizer = torch.optim.SGD(learner.online.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(30):
+      with torch.no_grad():
+-         aim = 0.5 * y + 0.5 * learner.target(x)  # here
++         aim = 0.5 * y + 0.5 * learner.target(x)
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(learner.online(x), aim).backward()
+      optimizer.step()
++     learner.follow()
 """
     enough = 20  # steps in which it stays as it is
 

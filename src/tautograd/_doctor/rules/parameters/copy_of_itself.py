@@ -26,36 +26,23 @@ class CopyOfItself(Rule):
         "reference policy, the weights at the start."
     )
     fix = "best = copy.deepcopy(model.state_dict())"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-best, kept = float("inf"), None
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    if loss.item() < best:
-        best, kept = loss.item(), model.state_dict()
-model.load_state_dict(kept)  # here
-"""
-    fixed = """
-import copy
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-best, kept = float("inf"), None
-for _ in range(5):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    if loss.item() < best:
-        best, kept = loss.item(), copy.deepcopy(model.state_dict())
-model.load_state_dict(kept)
+    example = """
++ import copy
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  best, kept = float("inf"), None
+  for _ in range(5):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      loss.backward()
+      optimizer.step()
+      if loss.item() < best:
+-         best, kept = loss.item(), model.state_dict()
+- model.load_state_dict(kept)  # here
++         best, kept = loss.item(), copy.deepcopy(model.state_dict())
++ model.load_state_dict(kept)
 """
 
     def __init__(self, doctor: Any) -> None:

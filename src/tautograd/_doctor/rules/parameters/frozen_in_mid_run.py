@@ -67,35 +67,22 @@ class FrozenInMidRun(Rule):
         "or an output layer that alone is frozen although the optimizer holds it, are told."
     )
     fix = "with torch.no_grad():  # for a run without gradients; requires_grad stays as it is"
-    bug = """
-torch.manual_seed(0)
-encoder, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-def score():
-    encoder.requires_grad_(False)  # here
-    return (head(encoder(x)) - y).abs().mean().item()
-for step in range(9):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(head(encoder(x)), y).backward()
-    optimizer.step()
-    if step == 3:
-        score()
-"""
-    fixed = """
-torch.manual_seed(0)
-encoder, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-def score():
-    with torch.no_grad():
-        return (head(encoder(x)) - y).abs().mean().item()
-for step in range(9):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(head(encoder(x)), y).backward()
-    optimizer.step()
-    if step == 3:
-        score()
+    example = """
+  torch.manual_seed(0)
+  encoder, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  def score():
+-     encoder.requires_grad_(False)  # here
+-     return (head(encoder(x)) - y).abs().mean().item()
++     with torch.no_grad():
++         return (head(encoder(x)) - y).abs().mean().item()
+  for step in range(9):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(head(encoder(x)), y).backward()
+      optimizer.step()
+      if step == 3:
+          score()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -26,31 +26,19 @@ class LayerMultiplied(Rule):
     sure = "Certain that it is one layer; that it should be several is likely."
     refute = "The layers are meant to share their weights."
     fix = "layers = torch.nn.ModuleList([torch.nn.Linear(8, 8) for _ in range(3)])"
-    bug = """
-torch.manual_seed(0)
-layers = torch.nn.ModuleList([torch.nn.Linear(4, 4)] * 3)  # here
-optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
-x, y = torch.randn(8, 4), torch.randn(8, 4)
-for _ in range(3):
-    optimizer.zero_grad()
-    hidden = x
-    for layer in layers:
-        hidden = torch.tanh(layer(hidden))
-    torch.nn.functional.mse_loss(hidden, y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])
-optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
-x, y = torch.randn(8, 4), torch.randn(8, 4)
-for _ in range(3):
-    optimizer.zero_grad()
-    hidden = x
-    for layer in layers:
-        hidden = torch.tanh(layer(hidden))
-    torch.nn.functional.mse_loss(hidden, y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+- layers = torch.nn.ModuleList([torch.nn.Linear(4, 4)] * 3)  # here
++ layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])
+  optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+  x, y = torch.randn(8, 4), torch.randn(8, 4)
+  for _ in range(3):
+      optimizer.zero_grad()
+      hidden = x
+      for layer in layers:
+          hidden = torch.tanh(layer(hidden))
+      torch.nn.functional.mse_loss(hidden, y).backward()
+      optimizer.step()
 """
 
     def on_registered(self, event: Registration) -> None:

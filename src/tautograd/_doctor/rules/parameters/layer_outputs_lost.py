@@ -27,44 +27,26 @@ class LayerOutputsLost(Rule):
     )
     sure = "Certain that the output is overwritten before anything reads it, and that no gradient arrives."
     fix = "x = layer(x)  # each layer gets what the last one made"
-    bug = """
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
-        self.head = torch.nn.Linear(3, 1)
-    def forward(self, x):
-        for layer in self.layers:
-            out = torch.tanh(layer(x))  # here
-        return self.head(out)
-torch.manual_seed(0)
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
-        self.head = torch.nn.Linear(3, 1)
-    def forward(self, x):
-        out = x
-        for layer in self.layers:
-            out = torch.tanh(layer(out))
-        return self.head(out)
-torch.manual_seed(0)
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  class Net(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(2)])
+          self.head = torch.nn.Linear(3, 1)
+      def forward(self, x):
++         out = x
+          for layer in self.layers:
+-             out = torch.tanh(layer(x))  # here
++             out = torch.tanh(layer(out))
+          return self.head(out)
+  torch.manual_seed(0)
+  model = Net()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(8):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
     enough = 5  # steps
 

@@ -54,29 +54,18 @@ class LoadedInVain(Rule):
         "changes after the first step."
     )
     fix = "model.load_state_dict({k.removeprefix('module.'): v for k, v in state.items()})"
-    bug = """
-torch.manual_seed(0)
-saved = {f"module.{k}": v for k, v in torch.nn.Linear(3, 1).state_dict().items()}
-model = torch.nn.Linear(3, 1)
-model.load_state_dict(saved, strict=False)  # here
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-saved = {f"module.{k}": v for k, v in torch.nn.Linear(3, 1).state_dict().items()}
-model = torch.nn.Linear(3, 1)
-model.load_state_dict({k[7:]: v for k, v in saved.items()})
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(3):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  saved = {f"module.{k}": v for k, v in torch.nn.Linear(3, 1).state_dict().items()}
+  model = torch.nn.Linear(3, 1)
+- model.load_state_dict(saved, strict=False)  # here
++ model.load_state_dict({k[7:]: v for k, v in saved.items()})
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(3):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

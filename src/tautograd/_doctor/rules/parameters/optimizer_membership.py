@@ -28,27 +28,17 @@ class OptimizerHoldsDead(Rule):
         "no others stand in their place."
     )
     fix = "optimizer = torch.optim.SGD(model.parameters(), lr)  # after the replacement"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-model[2] = torch.nn.Linear(4, 1)  # here
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-model[2] = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
++ model[2] = torch.nn.Linear(4, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+- model[2] = torch.nn.Linear(4, 1)  # here
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(6):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -144,27 +134,17 @@ class NotInOptimizer(Rule):
         "optimizer (a linear probe)."
     )
     fix = "optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])"
-    bug = """
-torch.manual_seed(0)
-encoder, decoder = torch.nn.Linear(3, 2), torch.nn.Linear(2, 3)
-optimizer = torch.optim.Adam(encoder.parameters())  # here
-x = torch.randn(8, 3)
-for _ in range(6):
-    encoder.zero_grad()
-    decoder.zero_grad()
-    torch.nn.functional.mse_loss(decoder(encoder(x)), x).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-encoder, decoder = torch.nn.Linear(3, 2), torch.nn.Linear(2, 3)
-optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
-x = torch.randn(8, 3)
-for _ in range(6):
-    encoder.zero_grad()
-    decoder.zero_grad()
-    torch.nn.functional.mse_loss(decoder(encoder(x)), x).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  encoder, decoder = torch.nn.Linear(3, 2), torch.nn.Linear(2, 3)
+- optimizer = torch.optim.Adam(encoder.parameters())  # here
++ optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+  x = torch.randn(8, 3)
+  for _ in range(6):
+      encoder.zero_grad()
+      decoder.zero_grad()
+      torch.nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

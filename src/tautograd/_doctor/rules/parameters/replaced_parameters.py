@@ -27,39 +27,23 @@ class MadeAnew(Rule):
     )
     quiet = "Layers that are made once, at the first call, and those that are replaced between two calls."
     fix = "self.project = torch.nn.Linear(...)  # in __init__, not in forward"
-    bug = """
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = torch.nn.Linear(3, 4)
-    def forward(self, x):
-        self.head = torch.nn.Linear(4, 1)  # here
-        return self.head(torch.tanh(self.body(x)))
-torch.manual_seed(0)
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = torch.nn.Linear(3, 4)
-        self.head = torch.nn.Linear(4, 1)
-    def forward(self, x):
-        return self.head(torch.tanh(self.body(x)))
-torch.manual_seed(0)
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  class Net(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.body = torch.nn.Linear(3, 4)
++         self.head = torch.nn.Linear(4, 1)
+      def forward(self, x):
+-         self.head = torch.nn.Linear(4, 1)  # here
+          return self.head(torch.tanh(self.body(x)))
+  torch.manual_seed(0)
+  model = Net()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(6):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
     many = 3  # steps in a row before which it was replaced
 
@@ -98,27 +82,17 @@ class FreezeWithoutEffect(Rule):
     )
     quiet = "Modules whose parameters are frozen besides, or that no step moves."
     fix = "model.head.requires_grad_(False)"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-model[0].requires_grad = False  # here
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-model[0].requires_grad_(False)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+- model[0].requires_grad = False  # here
++ model[0].requires_grad_(False)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(4):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     def before_step(self, event: Step) -> None:

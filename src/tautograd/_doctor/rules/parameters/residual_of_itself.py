@@ -32,42 +32,25 @@ class ResidualOfItself(Rule):
     sure = "Certain that both are the same value, and that the name held another one before."
     refute = "Twice the value is meant."
     fix = "x = x + skip  # where skip = x stood at the beginning"
-    bug = """
-class Block(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.nn.Linear(3, 3)
-    def forward(self, x):
-        x = torch.tanh(self.inner(x))
-        x = x + x  # here
-        return x
-torch.manual_seed(0)
-model = torch.nn.Sequential(Block(), torch.nn.Linear(3, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-class Block(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.nn.Linear(3, 3)
-    def forward(self, x):
-        skip = x
-        x = torch.tanh(self.inner(x))
-        x = x + skip
-        return x
-torch.manual_seed(0)
-model = torch.nn.Sequential(Block(), torch.nn.Linear(3, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(4):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  class Block(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.inner = torch.nn.Linear(3, 3)
+      def forward(self, x):
++         skip = x
+          x = torch.tanh(self.inner(x))
+-         x = x + x  # here
++         x = x + skip
+          return x
+  torch.manual_seed(0)
+  model = torch.nn.Sequential(Block(), torch.nn.Linear(3, 1))
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(4):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

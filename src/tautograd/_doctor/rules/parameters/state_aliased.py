@@ -41,27 +41,18 @@ class StateAliased(Rule):
         "trained (teachers, target networks), and weights untied one by one on purpose."
     )
     fix = "head.weight = embedding.weight  # the same Parameter, not a copy"
-    bug = """
-torch.manual_seed(0)
-words, head = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
-head.weight = torch.nn.Parameter(words.weight.detach().clone())  # here
-optimizer = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=0.1)
-x = torch.arange(7)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(head(words(x)), (x + 1) % 7).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-words, head = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
-head.weight = words.weight
-optimizer = torch.optim.SGD(words.parameters(), lr=0.1)
-x = torch.arange(7)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(head(words(x)), (x + 1) % 7).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  words, head = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
+- head.weight = torch.nn.Parameter(words.weight.detach().clone())  # here
+- optimizer = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=0.1)
++ head.weight = words.weight
++ optimizer = torch.optim.SGD(words.parameters(), lr=0.1)
+  x = torch.arange(7)
+  for _ in range(6):
+      optimizer.zero_grad()
+      torch.nn.functional.cross_entropy(head(words(x)), (x + 1) % 7).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

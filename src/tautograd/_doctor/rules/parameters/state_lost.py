@@ -21,25 +21,16 @@ class StateLost(Rule):
     )
     quiet = "Optimizers that step more than once, have no memory, or hold other parameters than the last."
     fix = "optimizer = torch.optim.Adam(model.parameters())  # before the loop"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-for _ in range(8):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
++ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+  for _ in range(8):
+-     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # here
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
     many = 5
     few = 3  # times that one is made anew after several steps

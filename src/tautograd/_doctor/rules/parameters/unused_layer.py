@@ -30,41 +30,25 @@ class UnusedLayer(Rule):
     )
     sure = "Certain that nothing uses it in this run, and that no line of the file names it."
     fix = "x = self.layer2(x)  # in forward()"
-    bug = """
-torch.manual_seed(0)
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = torch.nn.Linear(3, 4)
-        self.second = torch.nn.Linear(4, 4)  # here
-        self.last = torch.nn.Linear(4, 1)
-    def forward(self, x):
-        return self.last(torch.tanh(self.first(x)))
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = torch.nn.Linear(3, 4)
-        self.second = torch.nn.Linear(4, 4)
-        self.last = torch.nn.Linear(4, 1)
-    def forward(self, x):
-        return self.last(torch.tanh(self.second(torch.tanh(self.first(x)))))
-model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(6):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  class Net(torch.nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.first = torch.nn.Linear(3, 4)
+-         self.second = torch.nn.Linear(4, 4)  # here
++         self.second = torch.nn.Linear(4, 4)
+          self.last = torch.nn.Linear(4, 1)
+      def forward(self, x):
+-         return self.last(torch.tanh(self.first(x)))
++         return self.last(torch.tanh(self.second(torch.tanh(self.first(x)))))
+  model = Net()
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(6):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     enough = 5  # steps

@@ -28,29 +28,19 @@ class FedInOrder(Rule):
     sure = "Certain that the batches were so; that it was not meant is all but certain."
     refute = "The classes are meant to come one by one, as in continual learning."
     fix = "loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)"
-    bug = """
-torch.manual_seed(0)
-y = torch.arange(48) // 16
-x = torch.randn(48, 3) + y.unsqueeze(1)
-model = torch.nn.Linear(3, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for i in range(0, 48, 8):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(x[i : i + 8]), y[i : i + 8]).backward()  # here
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-y = torch.arange(48) // 16
-x = torch.randn(48, 3) + y.unsqueeze(1)
-order = torch.randperm(48)
-x, y = x[order], y[order]
-model = torch.nn.Linear(3, 3)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for i in range(0, 48, 8):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(x[i : i + 8]), y[i : i + 8]).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  y = torch.arange(48) // 16
+  x = torch.randn(48, 3) + y.unsqueeze(1)
++ order = torch.randperm(48)
++ x, y = x[order], y[order]
+  model = torch.nn.Linear(3, 3)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+  for i in range(0, 48, 8):
+      optimizer.zero_grad()
+-     torch.nn.functional.cross_entropy(model(x[i : i + 8]), y[i : i + 8]).backward()  # here
++     torch.nn.functional.cross_entropy(model(x[i : i + 8]), y[i : i + 8]).backward()
+      optimizer.step()
 """
     batch = 4  # samples that a batch must have, to say anything
     enough = 5  # batches

@@ -30,33 +30,21 @@ class PlateauWrongWay(Rule):
     sure = "Certain that the number got better the other way whenever the rate was lowered."
     refute = "The number is meant to move this way, and the model is getting worse."
     fix = "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode='min')"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
-x = torch.randn(32, 3)
-y = x.sum(1, keepdim=True)
-for _ in range(10):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    scheduler.step(loss.item())  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="min", patience=1)
-x = torch.randn(32, 3)
-y = x.sum(1, keepdim=True)
-for _ in range(10):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.mse_loss(model(x), y)
-    loss.backward()
-    optimizer.step()
-    scheduler.step(loss.item())
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+- scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=1)
++ scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="min", patience=1)
+  x = torch.randn(32, 3)
+  y = x.sum(1, keepdim=True)
+  for _ in range(10):
+      optimizer.zero_grad()
+      loss = torch.nn.functional.mse_loss(model(x), y)
+      loss.backward()
+      optimizer.step()
+-     scheduler.step(loss.item())  # here
++     scheduler.step(loss.item())
 """
     enough = 5  # numbers
     share = 0.8  # of them better than the one before, the other way

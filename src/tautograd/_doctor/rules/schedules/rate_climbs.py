@@ -28,31 +28,19 @@ class RateClimbs(Rule):
     sure = "Certain that the rate was so; that it was not meant is likely."
     refute = "The rate is meant to be large at the end of the run."
     fix = "scheduler = CosineAnnealingLR(optimizer, T_max=epochs * len(loader))  # all its steps"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)  # here
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for epoch in range(2):
-    for i in range(0, 32, 4):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
-        optimizer.step()
-        scheduler.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=16)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for epoch in range(2):
-    for i in range(0, 32, 4):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
-        optimizer.step()
-        scheduler.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+- scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)  # here
++ scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=16)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for epoch in range(2):
+      for i in range(0, 32, 4):
+          optimizer.zero_grad()
+          torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
+          optimizer.step()
+          scheduler.step()
 """
     past = 0.25  # of a period after its end, and as much of the way up again
 

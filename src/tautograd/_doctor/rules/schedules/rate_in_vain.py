@@ -34,27 +34,17 @@ class RateInVain(Rule):
     sure = "Certain that no step has read it."
     refute = "The groups are meant to part."
     fix = "for group in optimizer.param_groups: group['lr'] = rate"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for step in range(9):
-    optimizer.lr = 0.05 * 0.9**step  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for step in range(9):
-    optimizer.param_groups[0]["lr"] = 0.05 * 0.9**step
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for step in range(9):
+-     optimizer.lr = 0.05 * 0.9**step  # here
++     optimizer.param_groups[0]["lr"] = 0.05 * 0.9**step
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:

@@ -26,27 +26,17 @@ class SameRandomNumbers(Rule):
     sure = "Certain: the same random numbers were drawn in each of these steps."
     refute = "The same noise is meant, as in a comparison of two models."
     fix = "torch.manual_seed(0)  # once, before the loop"
-    bug = """
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    torch.manual_seed(0)  # here
-    noisy = x + 0.1 * torch.randn(8, 3)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(noisy), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(8):
-    noisy = x + 0.1 * torch.randn(8, 3)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(noisy), y).backward()
-    optimizer.step()
+    example = """
++ torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(8):
+-     torch.manual_seed(0)  # here
+      noisy = x + 0.1 * torch.randn(8, 3)
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(noisy), y).backward()
+      optimizer.step()
 """
     enough = 5  # backwards in a row
 

@@ -39,31 +39,19 @@ class ScheduleShape(Rule):
         "The run goes on for other reasons: statistics of a batch norm, or an average of weights."
     )
     fix = "scheduler.step()  # once per epoch, not once per batch"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for epoch in range(4):
-    for i in range(0, 32, 4):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
-        optimizer.step()
-        scheduler.step()  # here
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
-x, y = torch.randn(32, 3), torch.randn(32, 1)
-for epoch in range(4):
-    for i in range(0, 32, 4):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
-        optimizer.step()
-    scheduler.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+  scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+  x, y = torch.randn(32, 3), torch.randn(32, 1)
+  for epoch in range(4):
+      for i in range(0, 32, 4):
+          optimizer.zero_grad()
+          torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
+          optimizer.step()
+-         scheduler.step()  # here
++     scheduler.step()
 """
     nothing = 1.5e-5  # of the largest rate: five steps of a tenth
     share = 0.25  # of the run

@@ -30,31 +30,21 @@ class ScheduleUndone(Rule):
     sure = "Certain that the rate was so; that it was not meant is likely."
     refute = "The second rate is the one that is meant, and the first schedule can go."
     fix = "scheduler = SequentialLR(optimizer, [warm_up, decay], milestones=[10])  # step only this"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5))
-decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 0.9**t)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(10):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    warm_up.step()  # here
-    decay.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5) * 0.9**t)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(10):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    schedule.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+- warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5))
+- decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 0.9**t)
++ schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5) * 0.9**t)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(10):
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
+-     warm_up.step()  # here
+-     decay.step()
++     schedule.step()
 """
 
     def at_end(self) -> None:

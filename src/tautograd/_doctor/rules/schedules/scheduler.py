@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...._user_code.sites import Site
+from ...._user_code.stack import user_frames
 from ...state.gradient_ledger import parameters_of
 from ...watch.events import Backward, Scaler, Schedule, Step
 from ..base import Rule
-from .steps_in_source import is_in_turn_with, is_never_stepped
+from .steps_in_source import is_in_turn_with, is_never_stepped, nobody_is_left, places_of
 
 ENOUGH = 5  # steps of an optimizer whose scheduler should have moved by then
 
@@ -45,29 +46,18 @@ class Scheduler(Rule):
         "else or whose step() is in the source and was not reached."
     )
     fix = "scheduler.step()  # right after optimizer.step(), or after the epoch"
-    bug = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    scheduler.step()  # here
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-"""
-    fixed = """
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-x, y = torch.randn(8, 3), torch.randn(8, 1)
-for _ in range(5):
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-    scheduler.step()
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+  scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
+  for _ in range(5):
+-     scheduler.step()  # here
+      optimizer.zero_grad()
+      torch.nn.functional.mse_loss(model(x), y).backward()
+      optimizer.step()
++     scheduler.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -78,11 +68,15 @@ for _ in range(5):
         self.backwards: list[Site | None] = []  # since the last step
         self.often: dict[int, int] = {}  # windows in a row with a step per backward
         self.last = 0
+        self.places: set[tuple[str, int]] = set()  # where schedulers are made and steps taken
+        self.steps_at: set[tuple[str, int]] = set()  # lines that stepped something else
 
     def after_backward(self, event: Backward) -> None:
         self.backwards = [*self.backwards[-99:], event.site]
 
     def on_scaler(self, event: Scaler) -> None:
+        if event.how == "step" and event.site is not None:
+            self.steps_at.add((event.site.file, event.site.line))
         if event.how == "step":  # it may be skipped, and is a step all the same
             self.stepped[id(event.optimizer)] = self.stepped.get(id(event.optimizer), 0) + 1
 
@@ -98,12 +92,16 @@ for _ in range(5):
                 weakref.ref(event.scheduler), optimizer, event.site if event.made else None,
                 self.stepped.get(optimizer, 0), kind=type(event.scheduler).__name__,
             )  # fmt: skip
+            if event.made:
+                self.places |= places_of(user_frames())
             # One that was there before anyone looked may have a history.
             known.steps = 0 if event.made else 1
         known.course = known.course or self.doctor.courses.of(event.scheduler)
         if event.made:
             return
         known.steps += 1
+        if event.site is not None:
+            self.steps_at.add((event.site.file, event.site.line))
         self.window.setdefault(key, []).append(event.site)
         if known.site is None:
             return
@@ -166,6 +164,10 @@ for _ in range(5):
             self.window[key] = []
 
     def after_step(self, event: Step) -> None:
+        if event.site is not None:
+            self.steps_at.add((event.site.file, event.site.line))
+            if self.last < 3:
+                self.places |= places_of(user_frames())
         self.last = self.doctor.steps
         self.stepped[id(event.optimizer)] = self.stepped.get(id(event.optimizer), 0) + 1
         self.backwards = []
@@ -201,7 +203,10 @@ for _ in range(5):
         steps = self.stepped.get(made.optimizer, 0) - made.before
         if made.steps or made.site is None or steps < ENOUGH:
             return
-        if not is_never_stepped(made.site):
+        is_alone = not any(m.steps for m in self.made.values() if m.optimizer == made.optimizer)
+        # Else it may be a part of the one that is stepped.
+        nobody = is_alone and nobody_is_left(self.places, self.steps_at)
+        if not nobody and not is_never_stepped(made.site):
             self._judge_turn(made, steps)
             return
         self.report(

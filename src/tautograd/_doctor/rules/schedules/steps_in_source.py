@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Iterable, Iterator
+from types import FrameType, ModuleType
 from typing import Any
 
+from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
 from ..graph.loss_roots import tree_of
+
+_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def is_never_stepped(site: Site) -> bool:
@@ -30,6 +36,65 @@ def is_never_stepped(site: Site) -> bool:
             elif isinstance(target, ast.Name):
                 name = target.id
     return bool(name) and _only_read(scope, name, key)
+
+
+def nobody_is_left(places: set[tuple[str, int]], seen: set[tuple[str, int]]) -> bool:
+    """Whether every `step` that the program can come to stands in a line that was seen to step something
+    else: then whoever has the scheduler cannot step it. `places` are where it ran, and files it uses."""
+    named = 0
+    for file, part in _within_reach(places):
+        called = {id(n.func) for n in ast.walk(part) if isinstance(n, ast.Call)}
+        for node in ast.walk(part):
+            if isinstance(node, ast.Constant) and node.value == "step":
+                return False  # getattr(scheduler, "step")()
+            if not isinstance(node, ast.Attribute) or node.attr != "step":
+                continue
+            if id(node) in called:
+                named += 1
+                if (file, node.end_lineno or node.lineno) not in seen:
+                    return False
+            elif "sched" in ast.unparse(node.value).lower():
+                return False  # it is handed to someone
+    return named > 0
+
+
+def _within_reach(places: set[tuple[str, int]]) -> Iterator[tuple[str, ast.stmt]]:
+    """Definitions that ran, those that these name, and what stands outside of all of them."""
+    waiting = [
+        (file, part, isinstance(part, _DEFINITION) and not _runs(part, file, places))
+        for file in {file for file, _ in places}
+        for part in getattr(tree_of(file), "body", ())
+    ]
+    names: set[str] = set()
+    while True:
+        reached = [one for one in waiting if not one[2] or getattr(one[1], "name", "") in names]
+        if not reached:
+            return
+        waiting = [one for one in waiting if one not in reached]
+        for file, part, _ in reached:
+            yield file, part
+            for node in ast.walk(part):
+                if isinstance(node, ast.Name | ast.Attribute):
+                    names.add(node.id if isinstance(node, ast.Name) else node.attr)
+
+
+def _runs(part: ast.stmt, file: str, places: set[tuple[str, int]]) -> bool:
+    return any(f == file and part.lineno <= n <= (part.end_lineno or 0) for f, n in places)
+
+
+def places_of(frames: Iterable[FrameType]) -> set[tuple[str, int]]:
+    """Where these functions are, and the files of the program that their modules name."""
+    found: set[tuple[str, int]] = set()
+    for frame in frames:
+        found.add((frame.f_code.co_filename, frame.f_lineno))
+        for value in list(frame.f_globals.values()):
+            module = value if isinstance(value, ModuleType) else None
+            if module is None:
+                module = sys.modules.get(str(getattr(value, "__module__", "")))
+            file = getattr(module, "__file__", None)
+            if file and not foreign[file]:
+                found.add((file, 0))
+    return found
 
 
 def _key_of(value: ast.expr, line: int) -> Any:

@@ -25,12 +25,16 @@ def _padded(x: Any, pad: int) -> Any:
     if pad > 0:
         zeros = np.zeros_like(x, shape=(pad, *x.shape[1:]))
         return np.concatenate([zeros, x, zeros])
-    return x[-pad : x.shape[0] + pad] if pad < 0 else x
+    return x[-pad : max(x.shape[0] + pad, 0)] if pad < 0 else x
+
+
+def _count(x: tuple[int, ...], w: tuple[int, ...], pad: int) -> int:
+    """How long the result is; a kernel of no length fits between all places, and at both ends."""
+    return x[0] + 2 * pad - w[0] + 1
 
 
 def _convolve(x: Any, w: Any, b: Any, pad: int) -> Any:
-    whole = _padded(x, pad)
-    count = whole.shape[0] - w.shape[0] + 1
+    whole, count = _padded(x, pad), _count(x.shape, w.shape, pad)
     total = np.broadcast_to(b, (count, x.shape[1], w.shape[2]))
     for place in range(w.shape[0]):
         total = total + np.matmul(whole[place : place + count], w[place])
@@ -55,7 +59,7 @@ def _w_gradient(g: Any, x: Any, w_shape: Any, pad: int) -> Any:
     for place in range(w_shape[0]):
         part = np.reshape(whole[place : place + count], (count * batch, x.shape[2]))
         parts.append(np.matmul(np.swapaxes(part, 0, 1), rows))
-    return np.stack(parts)
+    return np.stack(parts) if parts else np.zeros_like(g, shape=w_shape)
 
 
 conv_tbc_op = Op(
@@ -67,7 +71,7 @@ conv_tbc_op = Op(
         "x": lambda t, w, pad: _convolve(t, w, _nothing(t), pad),
         "w": lambda t, x, pad: _convolve(x, t, _nothing(t), pad),
         "b": lambda t, x_shape, w, pad: np.broadcast_to(
-            t, (x_shape[0] + 2 * pad - w.shape[0] + 1, x_shape[1], w.shape[2])
+            t, (_count(x_shape, w.shape, pad), x_shape[1], w.shape[2])
         ),
     },
     samples=lambda: [
@@ -82,8 +86,14 @@ conv_tbc_op = Op(
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
     _check(tuple(input.shape), tuple(weight.shape), tuple(bias.shape))
-    if min(input.shape[0], input.shape[0] + 2 * pad - weight.shape[0] + 1) > 0:
-        input.detach().view(-1, input.shape[2])  # refused where time and batch cannot be one row
+    count = _count(input.shape, weight.shape, pad)
+    if count < 0:
+        sizes = [count, input.shape[1], weight.shape[2]]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: {sizes}")
+    if min(input.shape[0], count, weight.shape[0]) > 0:
+        input.detach().view(
+            input.shape[0] * input.shape[1], input.shape[2]
+        )  # refused where time and batch cannot be one row
     if input.dtype != weight.dtype:
         names = [LEGACY_NAMES[t.dtype] for t in (input, weight)]
         raise RuntimeError(

@@ -2,4 +2,6 @@
 
 from ...._lazy import named_later as _named_later
 
-__getattr__, __dir__ = _named_later(__name__, ("default_hooks", "powerSGD_hook"))
+__getattr__, __dir__ = _named_later(
+    __name__, ("default_hooks", "post_localSGD_hook", "powerSGD_hook")
+)

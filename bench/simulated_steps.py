@@ -1,0 +1,209 @@
+"""Training steps whose time on 4 and 8 ranks is predicted from 2, one program for each name in PROGRAMS.
+
+python -m bench.simulated_steps NAME STEPS
+
+FOUND are those that the model of shared cores was looked for on. COUNTED are the others: nothing was chosen by them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tautograd as torch
+from tautograd import distributed, nn
+
+Step = Callable[[], Any]
+
+
+def plain(width: int, layers: int, sharded: bool = False) -> Step:
+    """Linear layers of one width, SGD."""
+    pairs = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(layers)]
+    model: Any = nn.Sequential(*pairs)
+    if sharded:
+        from tautograd.distributed.fsdp import fully_shard
+
+        for layer in [*model, model]:
+            fully_shard(layer)
+    else:
+        model = wrapped(model)
+    x = torch.randn(128, width)
+    return trained(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda: model(x))
+
+
+def wrapped(model: Any, **options: Any) -> Any:
+    """A model in DDP."""
+    return nn.parallel.DistributedDataParallel(model, **options)
+
+
+def trained(model: Any, optimizer: Any, output: Callable[[], Any], clip: float = 0.0) -> Step:
+    """A whole step."""
+
+    def step() -> None:
+        optimizer.zero_grad()
+        output().pow(2).mean().backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+
+    return step
+
+
+def mlp() -> Step:
+    """784-256-128-10, Adam."""
+    layers = [nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)]
+    model, x = wrapped(nn.Sequential(*layers)), torch.randn(64, 784)
+    return trained(model, torch.optim.Adam(model.parameters()), lambda: model(x))
+
+
+def convolutions() -> Step:
+    """Two convolutions, SGD with momentum."""
+    first = [nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    second = [nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 49, 10)]
+    model, x = wrapped(nn.Sequential(*first, *second)), torch.randn(16, 1, 14, 14)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    return trained(model, optimizer, lambda: model(x))
+
+
+def transformer() -> Step:
+    """Two layers of a transformer on tokens, AdamW."""
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+    layers = [nn.Embedding(100, 64), nn.TransformerEncoder(layer, 2), nn.Linear(64, 100)]
+    model, x = wrapped(nn.Sequential(*layers)), torch.randint(100, (8, 16))
+    return trained(model, torch.optim.AdamW(model.parameters()), lambda: model(x))
+
+
+class Patches(nn.Module):
+    """Four layers of a vision transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cut, self.head = nn.Conv2d(3, 48, 4, 4), nn.Linear(48, 10)
+        self.place = nn.Parameter(torch.zeros(1, 64, 48))
+        make = lambda: nn.TransformerEncoderLayer(48, 3, 96, batch_first=True, norm_first=True)  # noqa: E731
+        self.blocks = nn.Sequential(*(make() for _ in range(4)))
+
+    def forward(self, x: Any) -> Any:
+        """Class scores of images."""
+        x = self.cut(x).flatten(2).transpose(1, 2) + self.place
+        return self.head(self.blocks(x).mean(1))
+
+
+def patches() -> Step:
+    """Those, AdamW."""
+    model, x = wrapped(Patches()), torch.randn(4, 3, 32, 32)
+    return trained(model, torch.optim.AdamW(model.parameters()), lambda: model(x))
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer and what reads it out."""
+
+    def __init__(self, layer: Any, words: int = 0) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, 32) if words else nn.Identity()
+        self.layer, self.head = layer, nn.Linear(64, 32)
+
+    def forward(self, x: Any) -> Any:
+        """Of every place."""
+        return self.head(self.layer(self.words(x))[0])
+
+
+def gru() -> Step:
+    """Two layers of a GRU, Adam."""
+    model = wrapped(Recurrent(nn.GRU(32, 64, 2, batch_first=True)))
+    x = torch.randn(16, 20, 32)
+    return trained(model, torch.optim.Adam(model.parameters()), lambda: model(x))
+
+
+def lstm() -> Step:
+    """An LSTM on words with clipped gradients, RMSprop."""
+    model = wrapped(Recurrent(nn.LSTM(32, 64, batch_first=True), words=1000))
+    x = torch.randint(1000, (16, 30))
+    return trained(model, torch.optim.RMSprop(model.parameters()), lambda: model(x), clip=1.0)
+
+
+class Residual(nn.Module):
+    """Convolutions with batch norm, and what goes past them."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.second = (nn.Conv2d(width, width, 3, padding=1) for _ in range(2))
+        self.norm1, self.norm2 = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
+
+    def forward(self, x: Any) -> Any:
+        """Added to its input."""
+        inner = nn.functional.relu(self.norm1(self.first(x)))
+        return nn.functional.relu(x + self.norm2(self.second(inner)))
+
+
+def residual() -> Step:
+    """Three residual blocks, SGD with momentum; buckets of 25 kB."""
+    ends = nn.Conv2d(3, 16, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+    model = nn.Sequential(ends[0], *(Residual(16) for _ in range(3)), *ends[1:])
+    model, x = wrapped(model, bucket_cap_mb=0.025), torch.randn(8, 3, 16, 16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    return trained(model, optimizer, lambda: model(x))
+
+
+class Recommender(nn.Module):
+    """Two tables and layers on what they say of a user and an article."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.articles = nn.Embedding(4000, 32), nn.Embedding(6000, 32)
+        self.rest = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 1))
+
+    def forward(self, users: Any, articles: Any) -> Any:
+        """A score for each pair."""
+        return self.rest(torch.cat([self.users(users), self.articles(articles)], 1))
+
+
+def recommender() -> Step:
+    """Two tables, Adagrad: much memory, little computing."""
+    model = wrapped(Recommender())
+    pairs = torch.randint(4000, (256,)), torch.randint(6000, (256,))
+    return trained(model, torch.optim.Adagrad(model.parameters()), lambda: model(*pairs))
+
+
+def autoencoder() -> Step:
+    """Convolutions down and up again, Adam."""
+    down = nn.Conv2d(1, 8, 4, 2, 1), nn.SiLU(), nn.Conv2d(8, 16, 4, 2, 1), nn.SiLU()
+    up = nn.ConvTranspose2d(16, 8, 4, 2, 1), nn.SiLU(), nn.ConvTranspose2d(8, 1, 4, 2, 1)
+    model, x = wrapped(nn.Sequential(*down, *up)), torch.randn(16, 1, 16, 16)
+    return trained(model, torch.optim.Adam(model.parameters()), lambda: model(x))
+
+
+FOUND: dict[str, Callable[[], Step]] = {
+    "8 layers of 128, SGD": lambda: plain(128, 8),
+    "6 layers of 256, SGD": lambda: plain(256, 6),
+    "MLP 784-256-128-10, Adam": mlp,
+    "two convolutions, SGD with momentum": convolutions,
+    "two layers of a transformer, AdamW": transformer,
+    "four layers of a vision transformer, AdamW": patches,
+    "two layers of a GRU, Adam": gru,
+}
+COUNTED: dict[str, Callable[[], Step]] = {
+    "4 layers of 512, SGD": lambda: plain(512, 4),
+    "6 layers of 256, fully sharded": lambda: plain(256, 6, sharded=True),
+    "residual blocks, small buckets, SGD": residual,
+    "two tables of embeddings, Adagrad": recommender,
+    "LSTM, clipped gradients, RMSprop": lstm,
+    "convolutions down and up, Adam": autoencoder,
+}
+PROGRAMS = {**FOUND, **COUNTED}
+
+
+def main(name: str, steps: str) -> None:
+    """One rank."""
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo")
+    torch.manual_seed(0)
+    step = PROGRAMS[name]()
+    for _ in range(int(steps)):
+        step()
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""Translated functions in memory: what their code names, and functions of CPython's kind that run it."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..disk_cache import store
+from ..llvm import jit
+from ..llvm.c_functions import Method, function_of, symbols_of
+from . import prelude
+from .helpers import HELPERS
+from .layout import agrees, pythons_own
+from .lines import Refused
+from .translate import ENTRY, Translation
+
+_WITH_NAMES = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
+
+
+class Translated:
+    """The machine code of one function, with the objects it names; it stays until the process ends."""
+
+    def __init__(self, text: str, scope: Mapping[str, Any], restarts: bool) -> None:
+        function = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+        translation = Translation(function, scope, restarts)
+        body = translation.text()  # (defaults put objects into the table)
+        self.module = f"{prelude.text()}\n{HELPERS}\n{body}"
+        self.held = translation.table
+        self._table = (ctypes.c_void_p * max(1, len(self.held)))(*map(id, self.held))
+        for place in translation.cells.values():  # of these it lets go itself
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.held[place]))
+        self._caches = np.full(
+            max(1, translation.caches) * prelude.CACHE // 4, prelude.UNKNOWN, np.uint32
+        )
+        code, self.cached = store.compiled(self.module, thorough=True)
+        symbols = symbols_of(prelude.USED) | {
+            "table": ctypes.addressof(self._table),
+            "caches": self._caches.ctypes.data,
+            "as_python": pythons_own(),
+        }
+        for name in prelude.OBJECTS:
+            symbols[name] = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
+        loaded = jit.Loaded(code, symbols)
+        self.address = loaded.address(ENTRY)
+        loaded.keep()
+
+    def builtin(self, function: FunctionType) -> Any:
+        """A function of CPython's own that runs it."""
+        method = Method(function.__name__.encode(), self.address, _WITH_NAMES, None)
+        return function_of(method, function, self)
+
+
+def translated(text: str, scope: Mapping[str, Any], restarts: bool = True) -> Translated | None:
+    """A function's machine code, or None where it has a statement that is not known, or nothing is known here."""
+    if not agrees():
+        return None
+    try:
+        return Translated(text, scope, restarts)
+    except Refused:
+        return None

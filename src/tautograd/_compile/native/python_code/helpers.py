@@ -1,0 +1,169 @@
+"""Steps that are too long to be written out each time: items, comparisons, new objects; in LLVM's language."""
+
+from __future__ import annotations
+
+from .layout import ITEMS, LIST_ITEMS, REFERENCES, TYPE, TYPE_NEW
+
+HELPERS = f"""
+define internal ptr @item_at(ptr %o, i64 %place) {{
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.list = icmp eq ptr %type, @PyList_Type
+  %is.tuple = icmp eq ptr %type, @PyTuple_Type
+  %known = or i1 %is.list, %is.tuple
+  br i1 %known, label %in.order, label %ask
+in.order:
+  %size = call i64 @size(ptr %o)
+  %inside = icmp ult i64 %place, %size
+  br i1 %inside, label %take, label %ask
+take:
+  %item = call ptr @sequence_item(ptr %o, i64 %place)
+  call void @incref(ptr %item)
+  ret ptr %item
+ask:
+  %index = call ptr @PyLong_FromSsize_t(i64 %place)
+  %none = icmp eq ptr %index, null
+  br i1 %none, label %failed, label %look
+look:
+  %found = call ptr @PyObject_GetItem(ptr %o, ptr %index)
+  call void @decref(ptr %index)
+  ret ptr %found
+failed:
+  ret ptr null
+}}
+define internal i32 @set_item_at(ptr %o, i64 %place, ptr %value) {{
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.list = icmp eq ptr %type, @PyList_Type
+  br i1 %is.list, label %in.order, label %ask
+in.order:
+  %size = call i64 @size(ptr %o)
+  %inside = icmp ult i64 %place, %size
+  br i1 %inside, label %put, label %ask
+put:
+  %items.at = getelementptr i8, ptr %o, i64 {LIST_ITEMS}
+  %items = load ptr, ptr %items.at
+  %at = getelementptr ptr, ptr %items, i64 %place
+  %old = load ptr, ptr %at
+  call void @incref(ptr %value)
+  store ptr %value, ptr %at
+  call void @xdecref(ptr %old)
+  ret i32 0
+ask:
+  %index = call ptr @PyLong_FromSsize_t(i64 %place)
+  %none = icmp eq ptr %index, null
+  br i1 %none, label %failed, label %set
+set:
+  %status = call i32 @PyObject_SetItem(ptr %o, ptr %index, ptr %value)
+  call void @decref(ptr %index)
+  ret i32 %status
+failed:
+  ret i32 -1
+}}
+define internal ptr @compared(ptr %a, ptr %b, i32 %order) {{
+  %same = icmp eq ptr %a, %b
+  br i1 %same, label %alike, label %ask
+alike:
+  %type.at = getelementptr i8, ptr %a, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.int = icmp eq ptr %type, @PyLong_Type
+  br i1 %is.int, label %equal, label %ask
+equal:
+  %asks.equal = icmp eq i32 %order, 2
+  %asks.different = icmp eq i32 %order, 3
+  %known = or i1 %asks.equal, %asks.different
+  br i1 %known, label %say, label %ask
+say:
+  %answer = select i1 %asks.equal, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct
+  call void @incref(ptr %answer)
+  ret ptr %answer
+ask:
+  %found = call ptr @PyObject_RichCompare(ptr %a, ptr %b, i32 %order)
+  ret ptr %found
+}}
+define internal ptr @from_table(i64 %number) alwaysinline nounwind {{
+  %at = getelementptr ptr, ptr @table, i64 %number
+  %found = load ptr, ptr %at
+  ret ptr %found
+}}
+define internal i64 @size(ptr %o) alwaysinline nounwind {{
+  %at = getelementptr i8, ptr %o, i64 16
+  %found = load i64, ptr %at
+  ret i64 %found
+}}
+define internal ptr @tuple_item(ptr %o, i64 %place) alwaysinline nounwind {{
+  %items = getelementptr i8, ptr %o, i64 {ITEMS}
+  %at = getelementptr ptr, ptr %items, i64 %place
+  %found = load ptr, ptr %at
+  ret ptr %found
+}}
+define internal ptr @sequence_item(ptr %o, i64 %place) nounwind {{
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.list = icmp eq ptr %type, @PyList_Type
+  br i1 %is.list, label %list, label %tuple
+list:
+  %list.at = getelementptr i8, ptr %o, i64 {LIST_ITEMS}
+  %list.items = load ptr, ptr %list.at
+  %item.at = getelementptr ptr, ptr %list.items, i64 %place
+  %item = load ptr, ptr %item.at
+  ret ptr %item
+tuple:
+  %found = call ptr @tuple_item(ptr %o, i64 %place)
+  ret ptr %found
+}}
+define internal ptr @as_tuple(ptr %o) {{
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.tuple = icmp eq ptr %type, @PyTuple_Type
+  br i1 %is.tuple, label %same, label %other
+same:
+  call void @incref(ptr %o)
+  ret ptr %o
+other:
+  %made = call ptr @PySequence_Tuple(ptr %o)
+  ret ptr %made
+}}
+define internal ptr @as_sequence(ptr %o) {{
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %is.list = icmp eq ptr %type, @PyList_Type
+  br i1 %is.list, label %same, label %other
+same:
+  call void @incref(ptr %o)
+  ret ptr %o
+other:
+  %found = call ptr @as_tuple(ptr %o)
+  ret ptr %found
+}}
+define internal i32 @extend(ptr %list, ptr %more) {{
+  %same = call ptr @PyNumber_InPlaceAdd(ptr %list, ptr %more)
+  %failed = icmp eq ptr %same, null
+  br i1 %failed, label %bad, label %good
+bad:
+  ret i32 -1
+good:
+  call void @decref(ptr %same)
+  ret i32 0
+}}
+define internal i64 @references(ptr %o) alwaysinline nounwind {{
+  ; what sys.getrefcount says: its argument counts, too
+  %at = getelementptr i8, ptr %o, i64 {REFERENCES}
+  %count = load i32, ptr %at
+  %wide = zext i32 %count to i64
+  %more = add i64 %wide, 1
+  ret i64 %more
+}}
+define internal ptr @last_instruction(ptr %frame) {{
+  %at = call i32 @PyFrame_GetLasti(ptr %frame)
+  %wide = sext i32 %at to i64
+  %found = call ptr @PyLong_FromSsize_t(i64 %wide)
+  ret ptr %found
+}}
+define internal ptr @instance(ptr %kind, ptr %object, ptr %nothing) {{
+  %new.at = getelementptr i8, ptr %object, i64 {TYPE_NEW}
+  %new = load ptr, ptr %new.at
+  %found = call ptr %new(ptr %kind, ptr %nothing, ptr null)
+  ret ptr %found
+}}
+"""

@@ -1,0 +1,5 @@
+"""`torch.distributed.elastic.utils`."""
+
+from . import data
+
+__all__ = ["data"]

@@ -1,0 +1,20 @@
+"""Lowerings, in a file for each family of records."""
+
+from . import (  # noqa: F401
+    activations,
+    comparing,
+    elementwise,
+    indexing,
+    linalg,
+    losses,
+    moving,
+    normalisation,
+    pooling,
+    random,
+    recurrent,
+    reductions,
+    resizing,
+    sorting,
+    windows,
+    writing,
+)

@@ -1,0 +1,28 @@
+"""In which mode a model is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..enums import TrainingMode
+
+
+@contextmanager
+def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
+    """Put a model into the mode it is exported in, and back afterwards, each part of it as it was."""
+    if not isinstance(mode, TrainingMode):
+        raise TypeError(
+            f"'mode' should be a torch.onnx 'TrainingMode' enum, but got '{type(mode)}'."
+        )
+    if mode is TrainingMode.PRESERVE or not hasattr(model, "modules"):
+        yield
+        return
+    before = [(module, module.training) for module in model.modules()]
+    model.train(mode is TrainingMode.TRAINING)
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
