@@ -1,9 +1,10 @@
-"""`python -m bench.sizes [--cold] [NAME …]`: compiled steps whose sizes change from call to call.
+"""`python -m bench.sizes [--cold] [--dynamic] [NAME …]`: compiled steps whose sizes change from call to call.
 
 For each step two passes over the same 300 calls, in processor time of one thread and as a part of what they take as
 written (in turns: as written, compiled, as written, compiled, as written); what the second and every further record
 cost (`dynamic=False`), in calls as written; and what a replay takes of one.
-Each row has a process of its own. With `--cold` no machine code is there from earlier runs.
+Each row has a process of its own. With `--cold` no machine code is there from earlier runs; with `--dynamic` a program
+for all sizes is asked for at once (`dynamic=True`).
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _seconds(step: Step, calls: list[Any]) -> float:
     return time.process_time() - started
 
 
-def _row(name: str) -> str:
+def _row(name: str, dynamic: bool | None) -> str:
     """What a row shows, measured in this process."""
     import tautograd as torch
 
@@ -121,7 +122,7 @@ def _row(name: str) -> str:
 
     step, calls = made()
     step(*calls[0])  # whose machine code is not what is measured
-    compiled = torch.compile(step)
+    compiled = torch.compile(step, dynamic=dynamic)
     plain, _ = made()
     plain(*calls[0])
     before = _seconds(plain, calls)
@@ -153,10 +154,11 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ROWS))
     parser.add_argument("--cold", action="store_true", help="without machine code of earlier runs")
+    parser.add_argument("--dynamic", action="store_true", help="one program for all sizes, at once")
     parser.add_argument("--row", choices=ROWS, help=argparse.SUPPRESS)  # in this process
     given = parser.parse_args(arguments)
     if given.row:
-        print(_row(given.row), flush=True)
+        print(_row(given.row, given.dynamic or None), flush=True)
         return 0
     print(
         "step         as written  1st pass   2nd pass  records  another (calls)  replay", flush=True
@@ -166,6 +168,7 @@ def main(arguments: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
             environment = os.environ | threads | ({"XDG_CACHE_HOME": folder} if given.cold else {})
             command = [sys.executable, "-m", "bench.sizes", "--row", name]
+            command += ["--dynamic"] * given.dynamic
             subprocess.run(command, env=environment, check=True)
     return 0
 

@@ -26,7 +26,7 @@ from tautograd._compile.dynamic.size import NotSymbolic, Size, Ways
 from tautograd._compile.dynamic.words import Words
 from tautograd._compile.guards.guards import Form
 from tautograd._compile.native.llvm import jit
-from tautograd._compile.run import many_sizes
+from tautograd._compile.run import ledger
 
 pytestmark = pytest.mark.skipif(bool(jit.why_not()), reason="no compiler")
 
@@ -499,10 +499,14 @@ def test_expressions_are_fitted_to_what_was_seen() -> None:
         assert sized.at(at) == np.float32(number(23))
 
 
-def test_samples_are_taken_only_where_they_pay() -> None:
+def test_samples_are_taken_once_the_run_has_paid_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     step, _ = _again(_judging)
     compiled = torch.compile(step)
     for n in range(2, 42):
         compiled(torch.randn(n, WIDTH))
     assert compiled._sizes.template is None
-    assert many_sizes.WEIGHED
+    assert not compiled._sizes.samples
+    monkeypatch.setattr(ledger, "SHARE", 1e6)  # of a run that is as long
+    for n in range(2, 42):
+        compiled(torch.randn(n, WIDTH))
+    assert compiled._sizes.template is not None, compiled._sizes.why

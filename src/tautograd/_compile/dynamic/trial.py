@@ -19,9 +19,10 @@ from ..record.trees import NESTS
 from ..run.rollback import STOPS, Undo, can_undo
 from .fitting import Unlike, has_sizes
 
-# A sum of k numbers may be off by k roundings of the sum of their magnitudes, and a step is a chain of such sums; two
-# orders of the same sums have come apart by less than a hundredth of this in all that was tried. A coefficient that is
-# wrong changes how much is added up, or what: that is no matter of rounding.
+# A sum of k numbers may be off by k roundings of the sum of their magnitudes, and a step is a chain of such sums. These
+# two factors are chosen, not derived: wide enough for another order of sums but where they cancel (a deviation of two
+# numbers, say), and then the size only runs as written. A coefficient that is wrong changes how much is added up, or
+# what, which is no matter of rounding; and the calls, followed at the second call, do not rest on this.
 ROUNDINGS = 1 << 12
 NOISE = 1 << 6  # roundings of the largest gradient, for those that are nothing but rounding
 

@@ -136,6 +136,11 @@ class Ledger:
         self.venture = key
         return True
 
+    def affords(self, price: float, entries: list[Any]) -> bool:
+        """Whether so much can be spent on what all forms have in common."""
+        spent = self.first + self.recording + self.looking
+        return spent + price <= self.saved(entries) + self.share(entries)
+
     def gain(self, entries: list[Any]) -> float:
         """The part of its time as written that a call saves which has a record."""
         total, saved = self._account(entries)

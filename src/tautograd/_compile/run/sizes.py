@@ -1,8 +1,9 @@
 """Sizes that change from call to call: when samples are taken of them, and what a template of them is worth.
 
-Samples and the template are paid in advance: together they cost what one or two hundred calls take, and what they save
-is known after them only. So they are made where a horizon of calls like those so far would bring the cost in again,
-and given up once and for all where records have something in common that is no function of sizes.
+Samples and the template cost what some hundred calls take, and what they save is known after them only. So they are
+paid for as records are, out of the share of all calls' time that compiling may take (`ledger.py`): in a long run they
+come by themselves, and nobody loses by them in a short one. Who knows better says `dynamic=True`. They are given up once
+and for all where records have something in common that is no function of sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from ..._tensor.settings import get_num_threads
 from ..dynamic.size import LEAST, NotSymbolic
 from ..dynamic.template import FewSamples, Template, Unlike
 from .clock import between, moment
-from .ledger import HORIZON
 
 log = logging.getLogger("tautograd.compile")
 
@@ -25,12 +25,10 @@ RETRIES = 1  # with another sample, where those so far have not enough in common
 MOST_TEMPLATES = 3
 MISSES = 6  # calls one after the other that a template does not hold for
 MOST_WRONG = 3  # sizes at which a template did not agree, before it is given up
-# What a sample, the template and a first call at a size are expected to cost, before one was made: as calls as written,
-# and in seconds.
+# What a sample and the template are expected to cost before one was made, as calls as written and in seconds; the
+# template with machine code that is not there from an earlier run.
 SAMPLE_CALLS, SAMPLE_SECONDS = 16, 0.006
-TEMPLATE_CALLS, TEMPLATE_SECONDS = 20, 0.008
-SIZE_CALLS, SIZE_SECONDS = 0.6, 0.0004
-GAIN = 0.55  # the part of a call that a replay saves, before one was measured
+TEMPLATE_CALLS, TEMPLATE_SECONDS = 20, 0.35
 
 
 class Sizes:
@@ -72,17 +70,12 @@ class Sizes:
         return len(self.met) >= FEWEST and self._pays(ledger, entries)
 
     def _pays(self, ledger: Any, entries: list[Any]) -> bool:
-        """Whether what is still to be made comes in again within the horizon."""
+        """Whether what is still to be made can be paid for."""
         plain = ledger.run_seconds / max(ledger.runs, 1)
-        calls = ledger.runs + sum(entry.calls for entry in entries)
-        left = HORIZON - calls % HORIZON
         missing = max(FEWEST - len(self.samples), 1)
         sample = self.sample_seconds or SAMPLE_SECONDS + SAMPLE_CALLS * plain
-        sizes = max(len(self.met), 1) * HORIZON / max(HORIZON - left, 8)
-        sizes = min(sizes, 40.0)
         cost = missing * sample + TEMPLATE_SECONDS + TEMPLATE_CALLS * plain
-        cost += sizes * (SIZE_SECONDS + SIZE_CALLS * plain)
-        return bool(cost < GAIN * left * plain)
+        return bool(ledger.affords(cost, entries))
 
     def take(self, sample: Any, seconds: float) -> None:
         """Another sample; a template is fitted once there are enough."""
