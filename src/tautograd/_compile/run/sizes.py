@@ -2,8 +2,8 @@
 
 Samples and the template cost what some hundred calls take, and what they save is known after them only. So they are
 paid for as records are, out of the share of all calls' time that compiling may take (`ledger.py`): in a long run they
-come by themselves, and nobody loses by them in a short one. Who knows better says `dynamic=True`. They are given up once
-and for all where records have something in common that is no function of sizes.
+come by themselves, and nobody loses by them in a short one. Who knows better says `dynamic=True`. They are given up
+once and for all where records have something in common that is no function of sizes.
 """
 
 from __future__ import annotations
