@@ -120,6 +120,12 @@ def _aten(name: str) -> Any:
     del nn
     if name in ("adaptive_max_pool2d", "adaptive_max_pool3d"):
         name += "_with_indices"  # which the operators always give
+    if name == "unfold":  # of a tensor; that of `nn.functional` is `im2col` here
+        return METHODS[name]
+    if name == "hardtanh":
+        from ._ops.elementwise.rectifiers import plain_hardtanh
+
+        return plain_hardtanh
     known = FUNCTIONS.get(name) or NN_FUNCTIONAL.get(name) or METHODS.get(name) or _UNDER.get(name)
     if known is None:  # functions that are loaded when they are first named
         late = getattr(sys.modules[__name__.partition(".")[0]], name, None)

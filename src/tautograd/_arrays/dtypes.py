@@ -283,6 +283,8 @@ def number_of(value: Any, kind: Any, then: Any = None) -> Any:
     if isinstance(value, (int, float)) and -_SMALL < value < _SMALL:
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]
+    if value is None or isinstance(value, (str, bytes)):  # which NumPy reads as NaN and as numbers
+        raise RuntimeError(f"a number is needed here, not {type(value).__name__}")
     with np.errstate(all="ignore"):  # it may become infinite, of which PyTorch says nothing
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]

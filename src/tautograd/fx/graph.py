@@ -29,13 +29,15 @@ class PythonCode:
 class Graph:
     """Nodes in order; new ones go to the end, or where `inserting_before` says."""
 
-    def __init__(self, owning_module: Any = None, tracer_cls: Any = None) -> None:
+    def __init__(
+        self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None
+    ) -> None:
         self._nodes: list[Node] = []
         self._names: set[str] = set()
         self._root = Node(self, "", "root", "", (), {})
         self._at: int | None = None
         self.owning_module = owning_module
-        self._tracer_cls = tracer_cls
+        self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
 
     @property
     def nodes(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._arrays.dtypes import int64
+from .._ops.declare.elementwise_calls import require_tensor
 from .._ops.declare.python_surface import speak
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
@@ -12,11 +13,14 @@ __all__: list[str] = []
 
 def shape_as_tensor(x: Tensor) -> Tensor:
     """The shape, as a tensor of whole numbers."""
+    require_tensor("_shape_as_tensor", x, "input")
     return tensor(list(x.shape), dtype=int64)
 
 
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
     """`x` in the shape that a tensor of whole numbers gives."""
+    require_tensor("_reshape_from_tensor", x, "input")
+    require_tensor("_reshape_from_tensor", shape, "shape", 2)
     return x.reshape(shape.tolist())
 
 

@@ -8,7 +8,6 @@ and what `np.sin` means inside a rule. The derivative `d` gives both rules: the 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -154,8 +153,9 @@ def refuse(op: Op, numpy_dtype: Any) -> None:
 
 
 def check_broadcast(*shapes: tuple[int, ...]) -> None:
-    """PyTorch's error for shapes that do not broadcast."""
-    for a, b in itertools.pairwise(shapes):
+    """PyTorch's error for shapes that do not broadcast: each with what those before it come to."""
+    a: tuple[int, ...] = ()
+    for b in shapes:
         rank = max(len(a), len(b))
         for dim in range(rank - 1, -1, -1):
             m = a[dim - rank + len(a)] if dim - rank + len(a) >= 0 else 1
@@ -165,6 +165,7 @@ def check_broadcast(*shapes: tuple[int, ...]) -> None:
                     f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
                     f"non-singleton dimension {dim}"
                 )
+        a = np.broadcast_shapes(a, b)
 
 
 def unary(

@@ -165,13 +165,11 @@ def _scaled(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: An
     require_tensor(name, tensor2, "tensor2", 3)
     tensors = (input, tensor1, tensor2)
     kind = common_dtype(tensors)
-    if kind.category == 1 and not isinstance(value, (int, np.integer)):
-        raise RuntimeError(
-            "value cannot be converted to type int64_t without overflow"
-            if kind.name == "int64"
-            else "For integral input tensors, argument value must not be a floating point number."
-        )
+    if isinstance(value, complex) and not value.imag and not kind.is_complex:
+        value = value.real
     require_fit(tensors, value, opmath=True)
+    if kind.category == 1 and isinstance(value, (float, np.floating)):
+        value = int(value)
     exact = np.dtype(np.float32) if kind.is_half else kind.numpy
     return call_elementwise(op, tensors, {"value": number_as(value, exact)})
 

@@ -108,7 +108,8 @@ def _logical_twin(name: str) -> None:
     def twin(self: Any, *other: Any) -> Tensor:
         if not isinstance(self, Tensor):
             raise no_method(name + "_", (self,))
-        check_writable(self, *other)
+        if self._is_inference:  # autograd does not follow it, so a leaf may be changed as well
+            check_writable(self, *other)
         return write_into(self, function(self, *other), name, history=False)
 
     twin.__name__ = twin.__qualname__ = name + "_"

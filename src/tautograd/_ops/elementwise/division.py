@@ -158,6 +158,8 @@ def check_divisor(input: Any, other: Any) -> None:
     """Integers have no quotient by zero; PyTorch's error says so in one word."""
     if common_dtype((input, other)).numpy.kind not in "iu":
         return
+    if isinstance(input, Tensor) and not input._data.size:
+        return  # nothing is divided
     if isinstance(other, Tensor):
         require_nonzero(other._data, lambda _: RuntimeError("ZeroDivisionError"))
     elif not number_as(other, common_dtype((input, other)).numpy):

@@ -200,13 +200,11 @@ def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 public("softshrink", namespace=NN_FUNCTIONAL, method=False)(_softshrink)
 
 
-def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x, or the bound it lies beyond."""
+def plain_hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x, or the bound it lies beyond, whichever of the bounds is the lower."""
     require_tensor("hardtanh", input)
     if not type(min_val) is type(max_val) is float:
         min_val, max_val = plain_number(min_val), plain_number(max_val)
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
     if input._data.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if input._data.dtype.kind != "b":
@@ -228,13 +226,15 @@ def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
     """x, or the bound it lies beyond."""
-    return _maybe_inplace("hardtanh", _hardtanh, input, inplace, min_val, max_val)
+    if min_val > max_val:  # in Python, in PyTorch too: `hardtanh_` does not ask
+        raise ValueError("min_val cannot be greater than max_val")
+    return _maybe_inplace("hardtanh", plain_hardtanh, input, inplace, min_val, max_val)
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place version of `hardtanh`."""
-    return hardtanh(input, min_val, max_val, True)
+    return _maybe_inplace("hardtanh", plain_hardtanh, input, True, min_val, max_val)
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)

@@ -138,6 +138,10 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self._data.shape)} but mask has size {list(mask._data.shape)}"
         )
+    if not is_sparse(mask._data):
+        raise NotImplementedError(
+            "Could not run 'aten::sparse_mask' with arguments from the 'CPU' backend: the mask is dense"
+        )
     return apply(mask_op, (self, mask))  # type: ignore[no-any-return]
 
 

@@ -101,14 +101,38 @@ class BlockMask:
         kv_indices: Tensor,
         full_kv_num_blocks: Tensor | None = None,
         full_kv_indices: Tensor | None = None,
+        q_num_blocks: Tensor | None = None,
+        q_indices: Tensor | None = None,
+        full_q_num_blocks: Tensor | None = None,
+        full_q_indices: Tensor | None = None,
         BLOCK_SIZE: tuple[int, int] = (128, 128),
         mask_mod: Mask = noop_mask,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: bool | None = None,
     ) -> None:
+        if (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise AssertionError(
+                "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+            )
+        if (full_q_num_blocks is None) != (full_q_indices is None):
+            raise AssertionError(
+                "full_q_num_blocks and full_q_indices must be both provided or omitted"
+            )
+        if dq_write_order_full is not None and dq_write_order is None:
+            raise ValueError("dq_write_order_full requires dq_write_order")
         self.seq_lengths = seq_lengths
         self.kv_num_blocks = kv_num_blocks
         self.kv_indices = kv_indices
         self.full_kv_num_blocks = full_kv_num_blocks
         self.full_kv_indices = full_kv_indices
+        # By blocks of keys, and in which order a compiled kernel writes: kept for who asks.
+        self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
+        self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
+        self.dq_write_order, self.dq_write_order_full = dq_write_order, dq_write_order_full
+        self.dq_kv_order, self.dq_kv_order_spt = dq_kv_order, dq_kv_order_spt
         self.BLOCK_SIZE = BLOCK_SIZE
         self.mask_mod = mask_mod
 
@@ -185,6 +209,5 @@ def create_block_mask(
     partial = (counts > 0) & ~full if separate_full_blocks else counts > 0
     count, indices = _ordered(partial)
     whole = _ordered(full) if separate_full_blocks else (None, None)
-    return BlockMask(
-        (Q_LEN, KV_LEN), count, indices, whole[0], whole[1], (q_size, kv_size), mask_mod
-    )
+    blocks = count, indices, whole[0], whole[1]
+    return BlockMask((Q_LEN, KV_LEN), *blocks, BLOCK_SIZE=(q_size, kv_size), mask_mod=mask_mod)

@@ -124,6 +124,12 @@ def linalg_cholesky(input: Any, *, upper: bool = False) -> Tensor:
 def cholesky(input: Any, upper: bool = False) -> Tensor:
     """`linalg.cholesky` by its old name."""
     require_tensor("cholesky", input)
+    shape = input._data.shape
+    if not input._data.size and (
+        len(shape) < 2 or shape[-1] != shape[-2] or not input.requires_grad
+    ):
+        found: Tensor = input.detach().clone()  # nothing is asked of nothing
+        return found
     check_square("cholesky", input)
     check_kernel("cholesky_cpu", input)
     result: Tensor = apply(cholesky_op, (input,), {"upper": upper, "check": "cholesky"})[0]

@@ -281,6 +281,11 @@ def _loss(
         raise RuntimeError("log_probs tensor must not be empty")
     inputs = _as_lengths("input_lengths", input_lengths)
     lengths = _as_lengths("target_lengths", target_lengths)
+    if log_probs.dim() != 3:
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for "
+            "argument #1 'log_probs' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     times, batch, classes = log_probs._data.shape
     _check_lengths(times, batch, inputs, lengths, classes, blank)
     rows = _padded(targets, lengths)

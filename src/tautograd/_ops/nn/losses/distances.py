@@ -239,7 +239,7 @@ def pairwise_distance(
     """The p-norm of each row of `x1 - x2 + eps`."""
     require_tensor("pairwise_distance", x1, "x1")
     require_tensor("pairwise_distance", x2, "x2", 2)
-    difference: Any = x1 - x2 + plain_number(eps)
+    difference: Any = x1 - x2 + float(plain_number(eps))  # which makes integers real
     out = norm(difference, p, max(x1._data.ndim, x2._data.ndim) - 1, keepdim)
     rename_node(out._node, "NormBackward1")
     return out

@@ -83,6 +83,11 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
         input = input.transpose(0, 1)
     if not lengths.numel() or not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.dim() != 1:
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.dim()}D cpu Long tensor"
+        )
     batch = input.size(1)
     counts = lengths.tolist()
     if len(counts) != batch:

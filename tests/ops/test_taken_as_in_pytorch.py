@@ -1,0 +1,67 @@
+"""Calls that PyTorch takes and that were refused, and calls that it refuses and that were taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.both import same
+
+TAKEN = [
+    "torch.addcmul(i, i, i, value=0.6)",
+    "torch.addcmul(i, i, i, value=1.5)",
+    "torch.addcmul(i, i, i, value=1 + 0j)",
+    "i.clone().addcmul_(i, i, value=-0.0)",
+    "torch.pairwise_distance(i, i + 1, eps=3)",
+    "torch.nn.functional.hardtanh_(x.clone(), max_val=-1.5)",
+    "torch.ops.aten.hardtanh(x, 1.0, 0.0)",
+    "torch.ops.aten.unfold(torch.arange(6.0), 0, 2, 3)",
+    "torch.div(i[:0], 0, rounding_mode='trunc')",
+    "torch.fmod(i[:0], torch.tensor(0))",
+    "i[:0] % torch.tensor([0])",
+    "torch.cholesky(torch.zeros(2, 0))",
+    "torch.cholesky(torch.zeros(0, dtype=torch.int64))",
+    "torch.ones(2, requires_grad=True).logical_not_()",
+    "torch.ones(2, requires_grad=True).logical_and_(x)",
+    "(torch.ones(2, requires_grad=True) * 2).logical_or_(x).grad_fn",
+]
+REFUSED = [
+    "torch.add(x, x, alpha=None)",
+    "x.clone().add_(x, alpha=None)",
+    "torch.addcmul(x, x, x, value=None)",
+    "torch.addcdiv(x, x, x, value=None)",
+    "torch.add(x, x, alpha='1.5')",
+    "torch.nn.functional.threshold(x, 1, None)",
+    "torch.nn.functional.hardtanh(x, max_val=-1.5)",
+    "torch.nn.functional.hardtanh(x.clone(), max_val=-1.5, inplace=True)",
+    "torch.addcmul(i, i, i, value=1e30)",
+    "torch.addcmul(i, i, i, value=1 + 2j)",
+    "torch.fmod(i, torch.tensor(0))",
+    "torch.addcmul(torch.ones(1, 3), torch.ones(1, 1, 1), x)",
+    "torch.addcdiv(x, torch.ones(1), torch.ones(3))",
+    "torch.lerp(torch.ones(1, 3), torch.ones(1), x)",
+    "torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2, 2), torch.ones(2, 2))",
+    "torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 2, 2), torch.tensor(1))",
+    "torch.nn.functional.ctc_loss(torch.ones(2, 2, 2, 2), i[None], i[:1], i[:1])",
+    "torch.ones(2, 2).sparse_mask(torch.ones(2, 2))",
+]
+
+
+def known(torch: Any) -> dict[str, Any]:
+    return {"torch": torch, "x": torch.tensor([1.0, -2.0]), "i": torch.tensor([3, 4])}
+
+
+@pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated")
+@pytest.mark.parametrize("call", TAKEN)
+@same
+def test_taken(torch: Any, call: str) -> Any:
+    return eval(call, known(torch))
+
+
+@pytest.mark.parametrize("call", REFUSED)
+@same
+def test_refused(torch: Any, call: str) -> Any:
+    with pytest.raises((TypeError, RuntimeError, ValueError)) as error:
+        eval(call, known(torch))
+    return error.type.__name__, "arguments it cannot take" in str(error.value)
