@@ -283,7 +283,8 @@ def number_of(value: Any, kind: Any, then: Any = None) -> Any:
     if isinstance(value, (int, float)) and -_SMALL < value < _SMALL:
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]
-    if value is None or isinstance(value, (str, bytes)):  # which NumPy reads as NaN and as numbers
+    # NumPy reads these as NaN, as numbers, and as several.
+    if value is None or isinstance(value, (str, bytes)) or hasattr(value, "requires_grad"):
         raise RuntimeError(f"a number is needed here, not {type(value).__name__}")
     with np.errstate(all="ignore"):  # it may become infinite, of which PyTorch says nothing
         rounded = np.asarray(value).astype(kind)

@@ -20,6 +20,7 @@ from .._arrays.formats import (
 from .._arrays.strided import strided
 from .._autograd.modes import modes
 from .._autograd.views import bump
+from .._ops.declare.out_dtypes import check_layout
 from .._ops.declare.public import FUNCTIONS, attach
 from .arguments import (
     as_element,
@@ -58,6 +59,7 @@ def into(out: Tensor, shape: tuple[int, ...], name: str) -> Any:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if out._data.shape != shape:
+        check_layout(name, out._data)
         out._data = np.empty_like(out._data, shape=shape, order="C")
     bump(out, 3)
     return out._data

@@ -7,9 +7,12 @@ input's dtype, that answer yes or no, or that give indices want an `out` of just
 from __future__ import annotations
 
 import functools
+import sys
+from typing import Any
 
 from ..._arrays.dtypes import LEGACY_NAMES, dtype
 
+_SPARSE = "tautograd._arrays.sparse.base"  # a program without sparse tensors does not have it
 _SAME_AS_INPUT = frozenset(
     [
         "neg",
@@ -54,6 +57,16 @@ def refuse_cast(name: str, result: dtype, out: dtype) -> Exception:
         f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
         f"{LEGACY_NAMES[out]}"
     )
+
+
+def check_layout(name: str, out: Any, result: Any = None) -> None:
+    """Refuse an `out` that has no memory for all elements, where the result is a dense one."""
+    sparse = sys.modules.get(_SPARSE)
+    if sparse is not None and sparse.is_sparse(out) and not sparse.is_sparse(result):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}.out' with arguments from the '{out.backend}' backend: a dense "
+            "result is not written into a sparse tensor."
+        )
 
 
 @functools.cache

@@ -36,7 +36,7 @@ from .memory_overlap import (
     refuse_overlap,
     refuse_partial_overlap,
 )
-from .out_dtypes import check_out, check_takes_out, refuse_cast
+from .out_dtypes import check_layout, check_out, check_takes_out, refuse_cast
 from .record import Op
 from .subclasses import declared
 from .torch_function import answered
@@ -307,6 +307,8 @@ def _check_result(name: str, result: Tensor, out: Any) -> None:
     if out._is_inference and not modes.inference:
         check_writable(out)
     check_out(name, result.dtype, out.dtype)
+    if type(out._data) is not np.ndarray:
+        check_layout(name, out._data, result._data)
     if not can_cast(result.dtype, out.dtype):
         raise refuse_cast(name, result.dtype, out.dtype)
     if is_meta(result._data) is not is_meta(out._data):

@@ -27,12 +27,13 @@ from ..declare.elementwise_calls import (
     require_operand,
     require_tensor,
 )
-from ..declare.promotion import common_dtype, compute_dtype, number_as, require_fit
+from ..declare.promotion import common_dtype, compute_dtype, is_number, number_as, require_fit
 from ..declare.public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
 from ..declare.record import Op
 from ..declare.rule_calls import Rule
 from ..declare.samples import Sample, T, pairs
 from ..declare.undefined_dtypes import refusal
+from ..declare.wrong_argument import WrongArgument
 
 # --- where ---------------------------------------------------------------------------------------
 
@@ -209,6 +210,9 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced by numbers: 0 and the largest ones, unless told otherwise."""
     require_tensor("nan_to_num", input)
+    for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+        if value is not None and not is_number(value):
+            raise WrongArgument(f"nan_to_num(): argument '{name}' must be float")
     if input.dtype.category == COMPLEX and input.requires_grad and modes.grad:
         raise RuntimeError(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."

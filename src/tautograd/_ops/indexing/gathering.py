@@ -132,7 +132,7 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None) -> Tensor:
     """Pick elements along `dim` with broadcasting; by flat position where `dim` is None."""
     require_tensors("take_along_dim", input=input, indices=indices)
     if dim is None:
-        return _gathered(input.reshape(-1), 0, _wrapped(indices.reshape(-1), input._data.size))
+        return _gathered(input.reshape(-1), 0, indices.reshape(-1))  # here none is counted round
     shape, given = input._data.shape, indices._data.shape
     if len(shape) != len(given):
         raise RuntimeError(
