@@ -17,10 +17,15 @@ def summed_rows(values: Any, index: Any, count: int) -> Any:
     from scipy.sparse import csc_array
 
     rows = len(values)
-    if rows and (index.min() < 0 or index.max() >= count):
-        raise IndexError("index out of range in self")
+    check_rows(index, count)
     ones = np.ones(rows, values.dtype)
     return csc_array((ones, index, np.arange(rows + 1)), shape=(count, rows)) @ values
+
+
+def check_rows(index: Any, count: int) -> None:
+    """Refuse indices of rows that are not there; negative ones too, where places in memory are computed of them."""
+    if index.size and (index.min() < 0 or index.max() >= count):
+        raise IndexError("index out of range in self")
 
 
 def check_ldl_pivots(pivots: Any) -> None:

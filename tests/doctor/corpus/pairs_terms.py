@@ -74,6 +74,36 @@ def only_the_last_head_is_learned(torch: Any):
     return lambda: run(last), lambda: run(all_of_them)
 
 
+@pair("TG506")
+def only_the_last_scale_is_compared(torch: Any):
+    """A loss of two terms for each of three scales, written as one statement."""
+    F = torch.nn.functional
+    x, _ = regression(torch)
+
+    def run(step):
+        model = perceptron(torch, 4, 6, 4)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(8):
+            loss = step(model(x), 0.0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    def last(out, loss):
+        for width in (1, 2, 4):
+            near, far = out.unfold(1, width, width), x.unfold(1, width, width)
+            loss = F.mse_loss(near.mean(2), far.mean(2)) + 0.1 * near.abs().mean()  # bug: here
+        return loss
+
+    def all_of_them(out, loss):
+        for width in (1, 2, 4):
+            near, far = out.unfold(1, width, width), x.unfold(1, width, width)
+            loss = loss + F.mse_loss(near.mean(2), far.mean(2)) + 0.1 * near.abs().mean()
+        return loss
+
+    return lambda: run(last), lambda: run(all_of_them)
+
+
 @pair("TG507")
 def both_directions_are_the_same(torch: Any):
     """A symmetric loss whose second half was to be of the transposed scores."""

@@ -226,7 +226,7 @@ def generator_loss_accumulates_in_the_discriminator(torch):
     for _ in range(4):
         for i, (batch,) in enumerate(batches(8, x)):
             fake = coder(batch)
-            loss_ae = F.mse_loss(fake, batch) - 0.1 * disc(fake).mean()
+            loss_ae = F.mse_loss(fake, batch) - 0.1 * disc(fake).mean()  # bug
             disc.requires_grad_(False)  # fix
             loss_ae = F.mse_loss(fake, batch) - 0.1 * disc(fake).mean()  # fix
             (loss_ae / 2).backward()  # here

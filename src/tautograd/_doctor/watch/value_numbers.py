@@ -63,12 +63,13 @@ class Scalar:
     node: int  # which node recorded it, by its place in the sequence of all
     stack: list[Site]
     tensor: Any  # a weak reference
-    is_read: bool = False
+    is_read: bool = False  # by another line
+    is_part: bool = False  # of what its own line makes
 
     @property
     def is_dropped(self) -> bool:
         """Whether no call took it, and none can any more."""
-        return not self.is_read and self.tensor() is None
+        return not (self.is_read or self.is_part) and self.tensor() is None
 
 
 @dataclass(eq=False)
@@ -146,7 +147,7 @@ class ValueNumbers:
                 given = [self._value(t) for t in self._tensors((args, kwargs))]
                 for value in given:
                     if value.scalar is not None:
-                        value.scalar.is_read = True
+                        _note_read(value.scalar)
                 number = self._number_of_call(name, args, kwargs)
                 draw = self._drawn(given) if _is_normal(name) else None
         result = function(*args, **kwargs)
@@ -274,6 +275,13 @@ class ValueNumbers:
             elif (scalar := by_node.get(int(node._sequence_nr()))) is not None:
                 found.append((scalar, is_less))
         return found
+
+
+def _note_read(scalar: Scalar) -> None:
+    if user_stack(limit=20) == scalar.stack:
+        scalar.is_part = True
+    else:
+        scalar.is_read = True
 
 
 def _is_normal(name: str) -> bool:

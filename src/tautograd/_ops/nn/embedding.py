@@ -15,7 +15,7 @@ import numpy as np
 from ..._arrays.checks import require_all, require_nonnegative, require_range
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.sums import is_narrow
-from ..._arrays.trusted import summed_rows
+from ..._arrays.trusted import check_rows, summed_rows
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
 from ..._autograd.views import bump
@@ -29,9 +29,8 @@ from .losses.reduction import function, functional
 
 _ndarray = np.ndarray
 _MANY = 1 << 14  # from how many elements on a sparse product is faster than adding in place
-_IMPORT = (
-    1 << 26
-)  # elements that are added in place in the time that SciPy's sparse arrays take to be imported
+# Elements that are added in place in the time that SciPy's sparse arrays take to be imported.
+_IMPORT = 1 << 26
 _added_in_place = [0]  # of calls that a sparse product would have done faster
 
 
@@ -58,6 +57,7 @@ def _summed(values: Any, index: Any, count: int) -> Any:
     rows, width = values.shape
     if rows * width >= _MANY and values.dtype.char in "fdFD" and _worth_importing(rows * width):
         return summed_rows(values, index, count)
+    check_rows(index, count)
     out = np.zeros(count * width, values.dtype)
     places = index[:, None] * width + np.arange(width)
     np.add.at(out, places.ravel(), values.ravel())

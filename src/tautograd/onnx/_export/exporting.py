@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from ..._version import __version__
@@ -376,3 +377,6 @@ def _report(program: ONNXProgram, folder: str) -> None:
 
 
 __all__ = ["export", "of", "refused"]
+
+
+speak(globals(), ("export",))

@@ -87,6 +87,8 @@ class ParameterForOneStep(Rule):
             steps.append(self.doctor.steps)
         if len(steps) == self.many - 1 and steps[-1] - steps[0] == self.many - 2:
             site = self._line_made(event.engine) or event.site
+            if any(f.code == "TG306" and f.site == site for f in self.doctor.findings):
+                return  # it is told already, with the layer's name
             self.report(
                 f"{len(fresh)} parameters that this loss reaches are others in every step, and no optimizer "
                 "ever has them: what they learn is thrown away with them.",
