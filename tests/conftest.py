@@ -23,9 +23,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(variable, "1")
-    # Recorders become machine code after so many calls, at a moment that depends on the tests before. Here they do
-    # not, unless all are to be (`TAUT_RECORDERS=now`, which `make test-avx2` sets).
-    os.environ.setdefault("TAUT_RECORDERS", "python")
     # A run in the background of a shell inherits that interrupts are ignored, and so would every process that
     # a test starts; tests of Ctrl-C are none then.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

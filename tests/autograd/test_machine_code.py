@@ -359,7 +359,7 @@ def _run(script: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", script],
         check=False,
-        env={**os.environ, "TAUT_RECORDERS": "", **environment},
+        env={**os.environ, "TAUT_RECORDERS": "auto", **environment},
         capture_output=True,
         text=True,
         timeout=240,

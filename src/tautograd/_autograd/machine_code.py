@@ -1,5 +1,8 @@
 """When recorders, and what walks backward, become machine code: once a program has called them often.
 
+Not by itself: a program asks for it (`TAUT_RECORDERS=auto`), for some results are not yet those of Python's (ARCHITECTURE.md
+names the tests that show it).
+
 At first a recorder counts its calls. When it has paid for a compiler (`_arrays/kernels`), it is asked for: a thread of
 its own translates it (`_compile/native/python_code`) or finds it among what was translated before, and then calls
 go there. Until then, where there is no compiler or `TAUT_KERNELS=0` says so, and for whatever the translation does not
@@ -25,7 +28,7 @@ _asked: list[Any] = []
 _lock = threading.Lock()
 held_at_fork.append(_lock)
 _at_once = os.environ.get("TAUT_RECORDERS", "") == "now"
-_never = os.environ.get("TAUT_RECORDERS", "") == "python"
+_never = os.environ.get("TAUT_RECORDERS", "") not in ("auto", "now")
 _worker: threading.Thread | None = None
 
 

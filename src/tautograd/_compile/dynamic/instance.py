@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..native.entry import Native
 from ..program.ir import Kind, Program, View
 from ..program.memory import bytes_of
 from ..run.audit_schedule import Schedule
@@ -19,31 +18,9 @@ from ..run.replay import Part, Replay, _native_run
 from ..run.rollback import Stops
 from ..sound.runs import Followed
 from .template import Stretch, Template, Values
-from .words import kernels_at
 
 FIRST = 16  # the replay of a size that may be audited first
 GROWTH = 4
-
-
-class NativeAtSize(Native):
-    """A stretch's machine code with the numbers of one size."""
-
-    def __init__(self, stretch: Stretch, symbols: tuple[str, ...], values: tuple[int, ...]) -> None:
-        from ..native.llvm import player
-
-        self.lowered = stretch.lowered
-        self.symbols, self.values = symbols, values
-        self.functions = len(stretch.lowered.functions)
-        self.cached = stretch.lowered.cached
-        self.own_bytes = int(stretch.scratch.at(values)[0])
-        self._player = player.player()
-        self.address = self._player.address
-        self._score = stretch.words.at(values)
-        self._take_memory()
-
-    @property
-    def kernels(self) -> list[Any]:  # type: ignore[override]
-        return kernels_at(self.lowered.kernels, self.symbols, self.values)
 
 
 class PartAtSize(Part):
@@ -82,6 +59,8 @@ class ReplayAtSize(Replay):
             self._lies(number, np.array([value]))
         for number, constant in template.constants:
             self._lies(number, constant.at(at))
+        from .native_at_size import NativeAtSize
+
         parts = [
             PartAtSize(s, self, None if s.why else NativeAtSize(s, template.symbols, values))
             for s in template.stretches

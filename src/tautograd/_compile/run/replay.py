@@ -44,7 +44,7 @@ class Replay:
 
     def __init__(self, program: Program, arguments: list[View], native: bool = True) -> None:
         self.arguments = arguments
-        lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
+        lowered, self.why_not_native = lowering() if native else (None, "not asked for")
         if lowered is not None:
             slots = min(get_num_threads(), lowered.processors())
             program = in_blocks(program, slots, lowered.can_lower)
@@ -197,7 +197,7 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
     return run
 
 
-def _lowering() -> tuple[Any, str]:
+def lowering() -> tuple[Any, str]:
     """The native lowering, or why there is none.
 
     A fork waits for `making`: a child of a half done import would wait for the rest of it for ever.
@@ -205,7 +205,8 @@ def _lowering() -> tuple[Any, str]:
     try:
         with making:
             from .. import native
-            from ..native import placing, watching  # noqa: F401  (which programs ask for later)
+            from ..dynamic import native_at_size  # noqa: F401  (which programs ask for later)
+            from ..native import placing, watching  # noqa: F401
     except ImportError as error:
         return None, str(error)
     why = native.why_not()

@@ -15,6 +15,7 @@ from ..._tensor.settings import get_num_threads
 from ..dynamic.size import LEAST, NotSymbolic
 from ..dynamic.template import FewSamples, Template, Unlike
 from .clock import between, moment
+from .replay import lowering
 
 log = logging.getLogger("tautograd.compile")
 
@@ -97,9 +98,7 @@ class Sizes:
         self.seconds += between(began, moment())
 
     def _fit(self) -> None:
-        from .. import native
-
-        why = native.why_not()
+        native, why = lowering()
         if why:
             raise Unlike(why)
         try:
