@@ -1,7 +1,7 @@
 """When recorders, and what walks backward, become machine code: once a program has called them often.
 
-Not by itself: a program asks for it (`TAUT_RECORDERS=auto`), for some results are not yet those of Python's (ARCHITECTURE.md
-names the tests that show it).
+Not by itself: a program asks for it (`TAUT_RECORDERS=auto`), for some results are not yet those of Python's
+(ARCHITECTURE.md names the tests that show it).
 
 At first a recorder counts its calls. When it has paid for a compiler (`_arrays/kernels`), it is asked for: a thread of
 its own translates it (`_compile/native/python_code`) or finds it among what was translated before, and then calls
