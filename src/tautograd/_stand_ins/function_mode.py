@@ -14,6 +14,13 @@ from typing import Any
 See = Callable[[Any, Any, Any], Any]
 
 
+def is_any_in_force(engine: Any) -> bool:
+    """Whether this thread has entered a mode, other than one that only chooses a device."""
+    overrides = importlib.import_module(f"{engine.__name__}.overrides")
+    stack = overrides._get_current_function_mode_stack()
+    return any(type(mode).__name__ != "DeviceContext" for mode in stack)
+
+
 class FunctionMode:
     """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`.
 

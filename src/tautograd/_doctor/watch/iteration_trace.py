@@ -10,7 +10,6 @@ value, or by the names in the source that lead from the one line to the other.
 
 from __future__ import annotations
 
-import importlib
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._stand_ins.group import StandIns
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
@@ -163,9 +162,7 @@ class Tracer:
 
     def start(self) -> bool:
         """Begin, unless another mode is in force."""
-        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
-        stack = overrides._get_current_function_mode_stack()
-        if any(type(mode).__name__ != "DeviceContext" for mode in stack):
+        if is_any_in_force(self.engine):
             return False
         self._mode = FunctionMode(self.engine, self._see)
         self._mode.start()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from .compiled import is_compiled
 from .events import Backward, Step, Traced
 from .value_numbers import ValueNumbers
 
@@ -56,8 +55,7 @@ class OneIteration:
                 self._begin(event)
 
     def _begin(self, event: Step) -> None:
-        models = [m for reference in self.doctor.models if (m := reference()) is not None]
-        if any(is_compiled(m) for m in models) or not self.doctor.hearing["on_traced"]:
+        if self.doctor.has_compiled or not self.doctor.hearing["on_traced"]:
             return
         values = ValueNumbers(event.engine, self.doctor)
         if values.start():

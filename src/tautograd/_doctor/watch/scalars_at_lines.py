@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
-from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._user_code.stack import user_site
 
 Span = tuple[str, int, int]  # a file, and the first and last line of a statement
@@ -23,9 +22,7 @@ class Scalars:
 
     def start(self) -> bool:
         """Begin, unless another mode is in force."""
-        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
-        stack = overrides._get_current_function_mode_stack()
-        if any(type(mode).__name__ != "DeviceContext" for mode in stack):
+        if is_any_in_force(self.engine):
             return False
         self._mode = FunctionMode(self.engine, self._see)
         self._mode.start()

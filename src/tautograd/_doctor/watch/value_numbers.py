@@ -8,7 +8,6 @@ it and no value is held.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import weakref
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._trees.nests import ANY_MAPPING
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import Site
@@ -119,9 +118,7 @@ class ValueNumbers:
 
     def start(self) -> bool:
         """Begin, unless somebody else's mode is in force."""
-        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
-        stack = overrides._get_current_function_mode_stack()
-        if any(type(mode).__name__ != "DeviceContext" for mode in stack):
+        if is_any_in_force(self.engine):
             return False
         self._mode = FunctionMode(self.engine, self._see)
         self._mode.start()
