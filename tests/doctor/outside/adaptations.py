@@ -52,7 +52,7 @@ def reversal_reversed_once_more(torch):
         optimizer.step()
     with torch.no_grad():
         gap = (extractor(source).mean(0) - extractor(target).mean(0)).norm().item()
-    return gap < 1.0  # it was two before the features were adapted
+    return gap < 1.6  # it was two before the features were adapted
 
 
 def factor_missing_in_the_backward(torch):

@@ -249,7 +249,7 @@ def pixels_made_of_channels(torch):
     it: the shape that comes out names other axes than the memory holds.
     https://github.com/fawazsammani/knowing-when-to-look-adaptive-attention/issues/6"""
     nn = torch.nn
-    n, side, features, words = 60, 3, 4, 4
+    n, held_out, side, features, words = 160, 60, 3, 4, 4
 
     class Encoder(nn.Module):
         def __init__(self):
@@ -286,9 +286,11 @@ def pixels_made_of_channels(torch):
     encoder, decoder = Encoder(), Attention()
     optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.02)
     for _ in range(200):
-        scores = decoder(encoder(images))
-        loss = nn.functional.cross_entropy(scores, caption)
+        scores = decoder(encoder(images[held_out:]))
+        loss = nn.functional.cross_entropy(scores, caption[held_out:])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return (scores.argmax(1) == caption).float().mean().item() > 0.9
+    with torch.no_grad():
+        said = decoder(encoder(images[:held_out])).argmax(1)
+    return (said == caption[:held_out]).float().mean().item() > 0.85
