@@ -10,6 +10,7 @@ from ...state.parameter_owners import Owners, is_resting
 from ...watch.events import Backward, Freeze, ModuleCall, Registration, Step
 from ..base import Rule
 from ..graph.never_stepped import Uses
+from ..training_loop import plain_steps
 from .forgotten_leaves import ENOUGH, watch_of
 
 
@@ -34,12 +35,7 @@ class OptimizerHoldsDead(Rule):
 + model[2] = torch.nn.Linear(4, 1)
   optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 - model[2] = torch.nn.Linear(4, 1)  # here
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(6):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+  x, y = torch.randn(8, 3), torch.randn(8, 1)""" + plain_steps(6)
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
