@@ -75,10 +75,9 @@ class CancelledGradients(Rule):
             self.line = line_of(passage.node) or self.line
 
     def after_step(self, event: Step) -> None:
-        if not self.is_over and self.count == _ASK:
-            self.doctor.lines.ask(event.engine, self.code)
-        else:
-            self.doctor.lines.stop(self.code)
+        self.doctor.lines.ask_while(
+            not self.is_over and self.count == _ASK, event.engine, self.code
+        )
 
     def on_sample(self, event: Sample) -> None:
         if self.is_over:
@@ -97,6 +96,3 @@ class CancelledGradients(Rule):
                 self.line or self.backward, parameters=self.doctor.names(event.parameters),
                 figures={"steps": self.count, "loss": event.loss},
             )  # fmt: skip
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)

@@ -114,9 +114,6 @@ class GraphLeak(Rule):
             )  # fmt: skip
             return
 
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
-
     def _growing(self) -> set[int]:
         """The tokens of past steps' graphs, if there are many and all of them are alive."""
         if not self.graphs:

@@ -84,10 +84,8 @@ class WeightOfNothing(Rule):
                 self.is_over = True  # not by a weight
 
     def after_step(self, event: Step) -> None:
-        if not self.is_over and self.steps.get(id(event.optimizer), 0) == ASK:
-            self.doctor.lines.ask(event.engine, self.code)
-        else:
-            self.doctor.lines.stop(self.code)
+        is_asked = not self.is_over and self.steps.get(id(event.optimizer), 0) == ASK
+        self.doctor.lines.ask_while(is_asked, event.engine, self.code)
 
     def on_sample(self, event: Sample) -> None:
         if self.is_over:
@@ -112,6 +110,3 @@ class WeightOfNothing(Rule):
                 self.line or self.backward, parameters=self.doctor.names(event.parameters),
                 figures={"steps": count, "loss": event.loss},
             )  # fmt: skip
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)

@@ -223,7 +223,6 @@ class NonFiniteGradient(Rule):
             self._say()
 
     def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
         if self.pending is None and not self.said:
             self._look_at_the_end()
         if self.pending is not None:
