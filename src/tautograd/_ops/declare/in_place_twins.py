@@ -117,14 +117,14 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
                 raise
             return write_into(self, result, name)
         except Exception as error:
-            again = with_numbers(error, fn, name + "_", (self, *args), kwargs, method=True)
-            if again is None:
+            replaced = with_numbers(error, fn, name + "_", (self, *args), kwargs, method=True)
+            if replaced is None:
                 explain(error, name + "_", (self, *args), kwargs, method=True)
                 raise
         try:
-            return twin(*again[0], **again[1])  # where nothing is left to replace
+            return twin(*replaced[0], **replaced[1])  # where nothing is left to replace
         except Exception as error:
-            explain(error, name + "_", *again, method=True)
+            explain(error, name + "_", *replaced, method=True)
             raise
 
     marked(twin)

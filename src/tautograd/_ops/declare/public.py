@@ -203,17 +203,17 @@ def _parse(
         except Exception as error:
             if out is not None:
                 kwargs["out"] = out
-            again = with_numbers(error, fn, name, args, kwargs, method)
-            if again is None:
+            replaced = with_numbers(error, fn, name, args, kwargs, method)
+            if replaced is None:
                 other = answered(error, name, args, kwargs, method)
                 if other is not None:
                     return other[0]
                 explain(error, name, args, kwargs, method)
                 raise
         try:
-            return call(*again[0], **again[1])  # where nothing is left to replace
+            return call(*replaced[0], **replaced[1])  # where nothing is left to replace
         except Exception as error:
-            explain(error, name, *again, method)
+            explain(error, name, *replaced, method)
             raise
 
     return marked(call)
