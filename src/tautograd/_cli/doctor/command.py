@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -156,9 +157,8 @@ def _fixing(namespace: argparse.Namespace, root: str) -> Any:
     if not (namespace.diff or namespace.fix):
         return None
     from tautograd._cli.doctor.fixing import Fixing
-    from tautograd._doctor.fixes import offer
 
-    assert offer.WRITERS
+    importlib.import_module("tautograd._doctor.fixes.offer")
     return Fixing(namespace, root)
 
 

@@ -8,18 +8,20 @@ def training(
     *,
     before: str = "",
     model: str = "torch.nn.Linear(3, 1)",
-    optimizer: str = "torch.optim.SGD(model.parameters(), lr=0.01)",
+    lr: float = 0.01,
     scheduler: str = "",
     data: str = "x, y = torch.randn(8, 3), torch.randn(8, 1)",
     steps: int = 0,
 ) -> str:
     """An example: a seed, a model, its optimizer and data, then `loop`, or as many plain `steps`.
 
-    `loop` and `before`, which stands before the model, are lines of a diff as in `Rule.example`.
+    `loop`, `before` (which stands before the model) and `scheduler` are lines of a diff as in `Rule.example`.
     """
-    made = (f"model = {model}", f"optimizer = {optimizer}", scheduler, data)
-    setup = "\n".join(f"  {line}" for line in made if line)
-    return f"\n  torch.manual_seed(0){before.rstrip()}\n{setup}{loop or plain_steps(steps)}"
+    points = f"\n  {data}" if data else ""  # else the loop draws its own
+    return f"""
+  torch.manual_seed(0){before.rstrip()}
+  model = {model}
+  optimizer = torch.optim.SGD(model.parameters(), lr={lr}){scheduler.rstrip()}{points}{loop or plain_steps(steps)}"""
 
 
 def plain_steps(number: int) -> str:

@@ -111,7 +111,9 @@ class ClipBeforeUnscale(_Scales):
       scaler.step(optimizer)
       scaler.update()
 """,
-        scheduler='scaler = torch.amp.GradScaler("cpu")',
+        scheduler="""
+  scaler = torch.amp.GradScaler("cpu")
+""",
     )
 
     def __init__(self, doctor: Any) -> None:
@@ -166,8 +168,12 @@ class ScaledWithoutScaler(_Scales):
         "A plain step after unscale_, gradients divided by hand, and scalers that are not enabled."
     )
     fix = "scaler.step(optimizer)"
-    example = training(
-        """
+    example = """
+  torch.manual_seed(0)
+  model = torch.nn.Linear(3, 1)
+  optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+  scaler = torch.amp.GradScaler("cpu")
+  x, y = torch.randn(8, 3), torch.randn(8, 1)
   for _ in range(5):
       optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
@@ -175,10 +181,7 @@ class ScaledWithoutScaler(_Scales):
 -     optimizer.step()  # here
 +     scaler.step(optimizer)
 +     scaler.update()
-""",
-        optimizer="torch.optim.Adam(model.parameters(), lr=0.01)",
-        scheduler='scaler = torch.amp.GradScaler("cpu")',
-    )
+"""
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -49,7 +49,7 @@ class WeightOfNothing(Rule):
       loss.backward()
       optimizer.step()
 """,
-        optimizer="torch.optim.SGD(model.parameters(), lr=0.05)",
+        lr=0.05,
     )
     many = 20  # steps in a row, the first one among them
 

@@ -44,7 +44,7 @@ class RateInVain(Rule):
       torch.nn.functional.mse_loss(model(x), y).backward()
       optimizer.step()
 """,
-        optimizer="torch.optim.SGD(model.parameters(), lr=0.05)",
+        lr=0.05,
     )
 
     def __init__(self, doctor: Any) -> None:

@@ -56,7 +56,9 @@ class Scheduler(Rule):
       optimizer.step()
 +     scheduler.step()
 """,
-        scheduler="scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)",
+        scheduler="""
+  scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+""",
     )
 
     def __init__(self, doctor: Any) -> None:
