@@ -1,6 +1,6 @@
 """`torch.distributed`: several processes that train one model, on MPI and NCCL.
 
-Nothing is loaded until it is named; MPI itself only when a process joins a group.
+Nothing is loaded until it is used, and MPI itself only when a process joins a group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`all_to_all`: every rank has something for every other, each of a size of its own.
+"""`all_to_all`: every rank sends a part of its own size to every other.
 
-What a call says here does not show whether it fits the others' calls, since every rank's sizes differ. So each tells
-each how much it sends and how much it expects, beside the exchange itself, and both hear of it where that differs:
-MPI delivers what there is, or as much as there is room for, and says nothing.
+A call's own arguments do not show whether it matches the others' calls, since every rank's sizes differ. So beside the
+exchange itself, each rank tells each other how much it sends and how much it expects, and both get an error if the two
+differ. MPI would silently deliver what there is, or as much as there is room for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._work import Work
 
 
 class _Agreed:
-    """An exchange of such parts, with what each rank says of their sizes."""
+    """An exchange of such parts, together with the sizes that each rank declares."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class _Agreed:
         self._moving = transport_of(group, tensor).all_to_all(out, taken, given, sent)
 
     def test(self) -> bool:
-        """Move both on; whether they are done."""
+        """Make progress on both; whether they are done."""
         if self._telling is not None:
             if not self._telling.test():
                 return False
@@ -69,7 +69,7 @@ class _Agreed:
                 )
 
     def received(self) -> None:
-        """Nothing that has one sender."""
+        """None: there is no single sender."""
 
 
 @between_stretches(writes="output")
@@ -81,7 +81,7 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Give each rank its rows of this one's tensor, and take the rows that it has for this one."""
+    """Send each rank its rows of this rank's tensor, and receive the rows that it has for this one."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     same_dtype(output, input)
@@ -122,7 +122,7 @@ def _row_counts(name: str, tensor: Any, sizes: Sequence[int] | None, size: int) 
 def all_to_all(
     output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Give each rank its tensor of this one's list, and take the tensor that it has for this one."""
+    """Send each rank its tensor of this rank's list, and receive the tensor that it has for this one."""
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
     same_dtype(*output_tensor_list, *input_tensor_list)

@@ -1,7 +1,7 @@
-"""What MPI has only in a kind that waits (joining, making a group), done so that nobody waits for a rank that is gone.
+"""MPI calls that exist only in a blocking form (joining, making a group), run so that nobody waits for a dead rank.
 
-Such a call is made in a thread of its own. This one looks meanwhile whether the others are still there and how late it
-is. After an error the thread waits on: nothing can call it back, and it ends with the process.
+Such a call runs in its own thread, while this one checks whether the others are still alive and how late it is. After
+an error that thread keeps waiting: it cannot be cancelled, and it ends with the process.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 from ._errors import DistBackendError
 
-GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
+GRACE = 2.0  # seconds in which what a rank sent before it exited may still arrive
 _LOOK_EVERY = 0.05
 
 Gone = Callable[[], str | None]
 
 
 def made(call: Callable[[], Any], what: str, limit: timedelta, gone: Gone) -> Any:
-    """What a call gives; `gone` says which rank has ended that it needs."""
+    """The result of a call; `gone` says which rank that it needs has exited."""
     ended = threading.Event()
     found: list[tuple[bool, Any]] = []
 
     def work() -> None:
         try:
             found.append((True, call()))
-        except BaseException as error:  # raised where it was called
+        except BaseException as error:  # re-raised in the calling thread
             found.append((False, error))
         finally:
             ended.set()
@@ -44,7 +44,7 @@ def made(call: Callable[[], Any], what: str, limit: timedelta, gone: Gone) -> An
 def wait_until(
     done: Callable[[float], bool], what: str, limit: timedelta, gone: Gone, grace: float = 0.0
 ) -> None:
-    """Until it is done, which is asked with the seconds to wait for it; a rank that is gone has a moment's grace."""
+    """Wait until `done(seconds)` holds; a rank that has exited gets a moment's grace."""
     began = time.monotonic()
     noticed: float | None = None
     while not done(_LOOK_EVERY):

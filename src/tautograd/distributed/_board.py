@@ -1,8 +1,8 @@
-"""The blackboard of a group: what each rank on this machine is doing, readable by the others at any time.
+"""A group's blackboard: what each rank on this machine is doing, readable by the others at any time.
 
 MPI has no way to ask a rank that does not answer. So each rank writes the collective that it enters, with
-the line of the program, into memory that all of them map; whoever waits for too long reads it there, also
-of a process that has died. A ring of entries is kept, so that two ranks can be compared at the same number.
+the line of the program, into shared memory that all of them map. A rank that has waited too long reads it there,
+even if the other process has died. It keeps a ring of entries, so that two ranks can be compared at the same number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 _ENTRY = 256
 _RING = 32
-_HEADER = struct.Struct("<qq")  # the process, and the number of its latest collective
+_HEADER = struct.Struct("<qq")  # process id, and the number of its latest collective
 _NUMBER = struct.Struct("<q")
 _PER_RANK = _ENTRY * (_RING + 2)  # a header, what the rank is in now, and the ring
 
@@ -45,7 +45,7 @@ class Board:
                 self._write(0, _HEADER.pack(os.getpid(), 0))
         comm.barrier()
         if path is not None:
-            os.unlink(path)  # it lives as long as somebody maps it, and no longer
+            os.unlink(path)  # it exists as long as somebody maps it, and no longer
 
     def _write(self, offset: int, content: bytes) -> None:
         if self._map is not None:
@@ -53,7 +53,7 @@ class Board:
             self._map[start : start + len(content)] = content
 
     def enter(self, number: int, text: bytes) -> None:
-        """Note that this rank enters its collective of this number."""
+        """Record that this rank enters its collective of this number."""
         if self._map is None:
             return
         text = text[: _ENTRY - 9]
@@ -62,7 +62,7 @@ class Board:
         self._write(8, _NUMBER.pack(number))
 
     def now(self, text: bytes) -> None:
-        """Note what this rank waits in; empty when it waits no longer."""
+        """Record what this rank waits in; empty when it no longer waits."""
         if self._map is not None:
             self._write(_ENTRY, text[: _ENTRY - 1] + b"\0")
 
@@ -72,7 +72,7 @@ class Board:
         return self._map[start : start + length]
 
     def seen(self, rank: int) -> bool:
-        """Whether a rank's region can be read from here."""
+        """Whether a rank's region can be read from this process."""
         return self._map is not None and rank in self.local
 
     def number(self, rank: int) -> int:
@@ -80,7 +80,7 @@ class Board:
         return int(_HEADER.unpack(self._read(rank, 0, 16))[1])
 
     def entry(self, rank: int, number: int) -> str | None:
-        """What a rank entered under a number; None if it has not, or too long ago to tell."""
+        """What a rank entered under a number; None if it has not, or if the ring no longer holds it."""
         raw = self._read(rank, _ENTRY * (2 + number % _RING))
         if _NUMBER.unpack(raw[:8])[0] != number:
             return None
@@ -91,25 +91,25 @@ class Board:
         return self._read(rank, _ENTRY).split(b"\0", 1)[0].decode(errors="replace")
 
     def process(self, rank: int) -> int:
-        """The number of a rank's process."""
+        """A rank's process id."""
         return int(_HEADER.unpack(self._read(rank, 0, 16))[0])
 
     def has_ended(self, rank: int) -> bool:
-        """Whether a rank's process is gone. False of one on another machine: nobody can tell."""
+        """Whether a rank's process has exited. False for one on another machine, where this cannot be known."""
         if not self.seen(rank) or rank == self.rank:
             return False
         process = self.process(rank)
         return process > 0 and not is_running(process)
 
     def close(self) -> None:
-        """Let the memory go."""
+        """Release the memory."""
         if self._map is not None:
             self._map.close()
             self._map = None
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this machine still runs; one that waits to be reaped does not."""
+    """Whether a process of this machine is still running; a zombie is not."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -119,5 +119,5 @@ def is_running(process: int) -> bool:
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except OSError:  # no /proc here: it answers to signals, so it is there
+    except OSError:  # no /proc here: it answers to signals, so it exists
         return True

@@ -1,4 +1,4 @@
-"""Tensors as flat arrays that a transport can carry, and what is refused before anything is sent."""
+"""Tensors as flat arrays that a transport can carry, and the checks made before anything is sent."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Buffer:
         value_asked("a collective of `torch.distributed`", "numpy")
         self.tensor = tensor
         self.home = data = tensor._data
-        if type(data) is not np.ndarray:  # a GPU's: CuPy's array of it, or through the CPU's memory
+        if type(data) is not np.ndarray:  # on a GPU: CuPy's array of it, or a copy in the CPU's memory
             data = data.raw if group.carries(tensor.device.type) else data.host()
         self.shared = bool(data.flags.c_contiguous) and getattr(data.flags, "writeable", True)
         self.shared &= type(data) is np.ndarray or group.carries(tensor.device.type)
         self.array = data.reshape(-1) if self.shared else data.ravel().copy()
 
     def put_back(self, array: Any = None) -> None:
-        """Write the elements to the tensor, if they are not already its own."""
+        """Copy the elements back to the tensor, unless the buffer is its own memory."""
         if array is not None or not self.shared:
             fresh = (self.array if array is None else array).reshape(self.home.shape)
             if type(self.home) is np.ndarray:
@@ -79,7 +79,7 @@ def same_dtype(*tensors: Any) -> None:
 
 
 def check_same_type(name: str, expected: Any, got: Any) -> None:
-    """Refuse tensors of different dtypes in PyTorch's words for those that lie in one."""
+    """Raise PyTorch's error for tensors of different dtypes if there are any."""
     if expected.dtype != got.dtype:
         raise RuntimeError(
             f"ProcessGroupGloo::{name}: invalid tensor type at index 0 (expected {expected.dtype}, "
@@ -90,9 +90,9 @@ def check_same_type(name: str, expected: Any, got: Any) -> None:
 def copying_into(
     tensors: Sequence[Any], finish: Callable[[Work], None]
 ) -> Callable[[Work], Exception | None]:
-    """The end of an exchange whose results are copied into tensors; a leaf that is being recorded refuses that.
+    """The end of an exchange whose results are copied into tensors, which a leaf that requires grad refuses.
 
-    The other ranks know nothing of it, so the exchange takes place all the same.
+    The exchange takes place all the same, since the other ranks do not know of that.
     """
     leaf = modes.now.grad and any(tensor.requires_grad and tensor.is_leaf for tensor in tensors)
 
@@ -124,13 +124,13 @@ def group_of(given: Any, name: str) -> ProcessGroup | None:
 
 
 def room_for(like: Any, count: int) -> Any:
-    """An array for elements like these, in the same memory."""
+    """An uninitialised array for elements like these, in the same memory."""
     module = np if type(like) is np.ndarray else _cupy()
     return module.empty(count, like.dtype)
 
 
 def arithmetic_on(array: Any) -> Any:
-    """The array as what NumPy's functions compute with: a GPU's as the engine's own, in every dtype."""
+    """The array as NumPy's functions can compute with it: a GPU's as the engine's own array type, in every dtype."""
     if type(array) is np.ndarray:
         return array
     from .._arrays.cuda.cuda_array import wrap
@@ -150,7 +150,7 @@ def shares(array: Any, count: int) -> list[Any]:
 
 
 def parts_of(array: Any, tensors: Sequence[Any]) -> Iterator[Any]:
-    """A flat array's elements, for each tensor as many as it has."""
+    """A flat array cut into pieces, one per tensor, each of that tensor's size."""
     at = 0
     for tensor in tensors:
         yield array[at : at + tensor.numel()]

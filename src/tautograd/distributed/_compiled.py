@@ -1,10 +1,9 @@
-"""Collectives inside of compiled functions: calls between stretches of the program, in the order of the function.
+"""Collectives inside compiled functions: calls between stretches of the program, in the function's order.
 
-While a function is recorded, the collective takes place, and the tape notes a call that makes it again at every
-replay, on the program's memory. Work that was started without waiting is noted twice, where it starts and where it is
-waited for, so that what is computed in between overlaps with it at replays, too. A call that other processes take part
-in happens exactly once for each call of the function, whatever else a compiled function does: nothing of it is undone
-or tried aside.
+While a function is recorded the collective runs, and the tape records a call that repeats it at every replay, on the
+program's memory. Asynchronous work is recorded twice, where it starts and where it is waited for, so that replays
+overlap it with the computation in between, too. A collective runs exactly once per call of the function, whatever else
+a compiled function does: it is never rolled back and never run on trial.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _local = threading.local()
 
 
 def _under_way() -> dict[int, Any]:
-    """Work that this thread's program has started, by the number that it has in the program."""
+    """Asynchronous work that this thread's program has started, by its number in the program."""
     if not hasattr(_local, "works"):
         _local.works = {}
     found: dict[int, Any] = _local.works
@@ -34,7 +33,7 @@ def _under_way() -> dict[int, Any]:
 
 
 class _Again:
-    """A collective as a program calls it: arrays stand where tensors stood."""
+    """A collective as a program calls it, with arrays for tensors."""
 
     crosses_processes = True
 
@@ -42,14 +41,14 @@ class _Again:
         self._function, self.__name__ = function, function.__name__
 
     def __call__(self, number: int | None, *args: Any) -> None:
-        # The program's arrays are NumPy's; nothing else among the arguments of a collective is.
+        # The program's arrays are NumPy's; nothing else among a collective's arguments is.
         work = self._function(*NESTS.mapped(args, _as_tensor))
         if number is not None:
             _under_way()[number] = work
 
 
 class _WaitAgain:
-    """The place where a program waits for what it has started."""
+    """Where a program waits for work it has started."""
 
     crosses_processes = True
     __name__ = "wait"
@@ -81,7 +80,7 @@ def _tape() -> Any:
 
 
 def between_stretches(writes: str) -> Callable[[Function], Function]:
-    """Let a collective be part of compiled functions; `writes` names the argument that gets the result."""
+    """Decorate a collective so that compiled functions can contain it; `writes` names the argument for the result."""
 
     def decorate(function: Function) -> Function:
         signature, again = inspect.signature(function), _Again(function)
@@ -119,7 +118,7 @@ def between_stretches(writes: str) -> Callable[[Function], Function]:
 
 
 def note_wait(work: Any) -> None:
-    """Said before work is waited for: a program that has started it waits there, too."""
+    """Called before work is waited for: a program that started it waits at the same place."""
     if work._noted is None:
         return
     tape, number, arrays = work._noted

@@ -1,4 +1,4 @@
-"""Collectives that move tensors as they are: `broadcast`, `all_gather`, `scatter`, `barrier`."""
+"""Collectives that move tensors without reducing them: `broadcast`, `all_gather`, `scatter`, `barrier`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Give every rank the tensor of one."""
+    """Copy one rank's tensor to every rank."""
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "broadcast")) is None:
         return None
@@ -55,7 +55,7 @@ def broadcast(
 def all_gather(
     tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Give every rank the tensors of all, in a list."""
+    """Collect all ranks' tensors on every rank, in a list."""
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     same_dtype(*tensor_list, tensor)
@@ -80,7 +80,7 @@ def all_gather(
 def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Give every rank the tensors of all, one after the other in one tensor."""
+    """Collect all ranks' tensors on every rank, concatenated in one tensor."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if (found := group_of(group, "all_gather_into_tensor")) is None:
@@ -98,7 +98,7 @@ def all_gather_into_tensor(
 def all_gather_coalesced(
     output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Future | None:
-    """`all_gather` of several tensors in one exchange; one list of tensors for each rank."""
+    """`all_gather` of several tensors in one exchange; one list of tensors per rank."""
     check_tensors(input_tensor_list, "input_tensor_list")
     same_dtype(*input_tensor_list)
     if not isinstance(output_tensor_lists, list):
@@ -155,7 +155,7 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Give one rank the tensors of all, in a list."""
+    """Collect all ranks' tensors on one rank, in a list."""
     check_tensor(tensor, "tensor")
     gather_list = _given_list(gather_list, "gather_list")
     same_dtype(*gather_list, tensor)
@@ -181,7 +181,7 @@ def gather(
 
 
 def _given_list(tensors: Any, name: str) -> Any:
-    """The list that one rank gives, or an empty one."""
+    """The list that one rank passes, or an empty one."""
     if not tensors:
         return []
     check_tensors(tensors, name)
@@ -191,7 +191,7 @@ def _given_list(tensors: Any, name: str) -> Any:
 def _with_list_at_root(
     name: str, group: Any, tensors: Any, rank: int | None, group_rank: int | None, kind: str
 ) -> tuple[int, bool]:
-    """The rank in the group that has the list, rank 0 if none is named, and whether it is this one."""
+    """The rank within the group that has the list (rank 0 by default), and whether it is this one."""
     if rank is None and group_rank is None:
         rank = group.ranks[0]
     root = root_in(group, f"ProcessGroupGloo::{name}", rank, group_rank)
@@ -212,7 +212,7 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Give each rank its tensor of the list of one."""
+    """Send each rank its tensor from one rank's list."""
     check_tensor(tensor, "tensor")
     scatter_list = _given_list(scatter_list, "scatter_list")
     same_dtype(tensor, *scatter_list)
@@ -238,7 +238,7 @@ def barrier(
     device_ids: Any = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Until every rank has come here."""
+    """Wait until every rank has reached this call."""
     if (found := group_of(group, "barrier")) is None:
         return None
     if device_ids is not None and not isinstance(device_ids, list):

@@ -23,7 +23,7 @@ _BACKENDS = ("gloo", "mpi", "nccl")
 
 
 class Backend(str):
-    """The name of a backend: `gloo` and `mpi` are MPI, `nccl` is NCCL for memory of a GPU."""
+    """The name of a backend: `gloo` and `mpi` are MPI, `nccl` is NCCL for GPU memory."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -42,7 +42,7 @@ class Backend(str):
 
 
 class GroupMember:
-    """What `new_group` gives to a process that is not in the group."""
+    """What `new_group` returns in a process that is not in the group."""
 
     WORLD: Any = None
     NON_GROUP_MEMBER = -100
@@ -51,7 +51,7 @@ class GroupMember:
 class _GroupNames(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
-        """The group of all processes; None before there is one."""
+        """The group of all processes; None before `init_process_group`."""
         return _State.world
 
     @WORLD.setter
@@ -72,7 +72,7 @@ class _State:
 
 
 def is_available() -> bool:
-    """Whether there are process groups: MPI is installed."""
+    """Whether process groups can be used: MPI is installed."""
     return importlib.util.find_spec("mpi4py") is not None
 
 
@@ -80,7 +80,7 @@ is_mpi_available = is_gloo_available = is_available
 
 
 def is_nccl_available() -> bool:
-    """Whether there is NCCL, by CuPy."""
+    """Whether NCCL is available, through CuPy."""
     if importlib.util.find_spec("cupy") is None:
         return False
     try:
@@ -91,7 +91,7 @@ def is_nccl_available() -> bool:
 
 
 def is_ucc_available() -> bool:
-    """UCC is no backend here."""
+    """Whether UCC is available: never."""
     return False
 
 
@@ -99,7 +99,7 @@ is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend of this name can be used."""
+    """Whether the backend of this name can be used."""
     name = backend.lower()
     return name in _BACKENDS and (is_nccl_available() if name == "nccl" else is_available())
 
@@ -110,7 +110,7 @@ def is_initialized() -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher that restarts (`taut launch`, `torchrun`) has started this process."""
+    """Whether a launcher that restarts ranks (`taut launch`, `torchrun`) started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
@@ -126,7 +126,7 @@ _get_default_store = lambda: _State.store  # noqa: E731
 
 
 def member(given: Any) -> ProcessGroup | None:
-    """The group that is meant; None, with a warning, for one that this process is not in."""
+    """The group that `given` names; None if this process is not in it."""
     if given is None:
         return _get_default_group()
     if given is GroupMember.NON_GROUP_MEMBER:
@@ -142,7 +142,7 @@ def member(given: Any) -> ProcessGroup | None:
 
 
 def warn_not_member(name: str) -> None:
-    """Say that a process called a collective of a group that it is not in."""
+    """Warn that a process called a collective of a group that it is not in."""
     warnings.warn(
         f"Running {name} on global rank {get_rank()} which does not belong to the given group.",
         stacklevel=warning_level(),
@@ -186,7 +186,7 @@ def _from_environment(name: str) -> str:
 
 
 def _store_for(init_method: str, rank: int, size: int, timeout: timedelta) -> Store:
-    """The store at which processes that no launcher of MPI started meet."""
+    """The store where processes meet that no MPI launcher started."""
     scheme, _, rest = init_method.partition("://")
     if scheme == "file":
         return FileStore(rest or "", size)
@@ -200,7 +200,7 @@ def _store_for(init_method: str, rank: int, size: int, timeout: timedelta) -> St
 
 
 def _place(init_method: str | None, rank: int, size: int) -> tuple[int, int]:
-    """This process's rank and how many there are: as given, as the environment or MPI's launcher says."""
+    """This process's rank and the world size: from the arguments, the environment or MPI's launcher."""
     named = (init_method or "env://").startswith("env")
     launched = launched_by_mpi()
     if size == -1 and (named or launched) and not (launched and "WORLD_SIZE" not in os.environ):
@@ -232,9 +232,9 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Join the other processes: the group of all of them is there afterwards.
+    """Join the other processes in the default group, which contains all of them.
 
-    Under `taut launch`, `torchrun` or MPI's own launchers there is nothing to say; elsewhere `rank`,
+    Under `taut launch`, `torchrun` or MPI's own launchers no arguments are needed; elsewhere pass `rank`,
     `world_size` and a place to meet (`MASTER_ADDR` and `MASTER_PORT`, `init_method` or `store`).
     """
     if _State.world is not None:
@@ -269,7 +269,7 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Leave a group; without one, all of them."""
+    """Leave a group, or all of them by default."""
     if group is GroupMember.NON_GROUP_MEMBER:
         return
     if group is not None and group not in _State.groups:
@@ -301,7 +301,7 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some of the ranks. Every process calls this, also those that are not in it."""
+    """Make a group of some of the ranks. Every process must call this, members or not."""
     everyone = _get_default_group()
     limit = everyone.timeout if timeout is None else timeout
     _check_timeout(limit)
@@ -324,7 +324,7 @@ def new_group(
     waiting = everyone.transport_for("cpu").barrier
     work = everyone.start(f"new_group(ranks={chosen})", waiting, async_op=True)
     assert work is not None
-    work.wait()  # so that nobody waits for a rank that is gone
+    work.wait()  # so that nobody waits for a dead rank
     _State.made += 1
     if everyone.rank() not in chosen:
         return GroupMember.NON_GROUP_MEMBER
@@ -335,7 +335,7 @@ def new_group(
 
     members = everyone.comm.Get_group().Incl(chosen)
     create = lambda: everyone.comm.Create_group(members, _State.made)  # noqa: E731
-    # Its own time limit is for what its ranks wait for later; to be made may take as long as anything of all ranks.
+    # Its own time limit is for later waits of its ranks; making it may take as long as any call of all ranks.
     comm = made(create, label, everyone.timeout, gone)
     board = made(lambda: Board(comm), label, everyone.timeout, gone)
     found = ProcessGroup(
@@ -354,7 +354,7 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of `group_size` ranks that follow each other; this process's own, and all."""
+    """Split the ranks into groups of `group_size` consecutive ones; this process's own group, and all groups."""
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", get_world_size()))
     if group_size <= 0:
@@ -377,7 +377,7 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups by their ranks; this process's own, and all."""
+    """Make groups from lists of ranks; this process's own group, and all groups."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen: set[int] = set()
@@ -402,7 +402,7 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many ranks a group has; -1 if this process is not in it."""
+    """The number of ranks in a group; -1 if this process is not in it."""
     found = member(group)
     return -1 if found is None else found.size()
 
@@ -416,19 +416,19 @@ def get_backend(group: Any = None) -> Backend:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """Which backend answers for which device."""
+    """Which backend serves which device."""
     name = get_backend(group)
     return str(name) if ":" in name else f"cpu:{name},cuda:{name}"
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
-    """The numbers of a group's ranks among all processes."""
+    """The global ranks of a group's members."""
     found = member(group)
     return [] if found is None else list(found.ranks)
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number among all processes of a group's rank."""
+    """The global rank of a group's member."""
     found = member(group)
     if found is _State.world:
         return group_rank
@@ -438,7 +438,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The number in a group of one of all processes."""
+    """The rank within a group of a global rank."""
     found = member(group)
     if found is None or global_rank not in found.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -446,7 +446,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process on its machine."""
+    """This process's rank on its machine."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -459,12 +459,12 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
-    """How many groups this process is in."""
+    """The number of groups that this process is in."""
     return len(_State.groups)
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """The backend that carries a device's memory if none is named."""
+    """The backend used for a device's memory by default."""
     kind = device if isinstance(device, str) else device.type
     found = Backend.default_device_backend_map.get(kind.partition(":")[0])
     if found is None:
@@ -473,7 +473,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def root_in(group: ProcessGroup, name: str, global_rank: int | None, group_rank: int | None) -> int:
-    """A root's or a peer's number in a group, from whichever of the two was given."""
+    """A root's or a peer's rank within a group, from whichever of the two was passed."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")

@@ -1,4 +1,4 @@
-"""How a process comes to MPI's world: it was started by MPI's launcher, is alone, or joins others by a store."""
+"""How a process enters MPI's world: started by MPI's launcher, alone, or through a store where it meets others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._errors import DistError
 from ._meeting import take_place, unlink_shared_memory
 from ._stores import Store
 
-# Variables by which launchers of MPI tell a process its place.
+# Variables in which MPI's launchers pass a process its rank.
 _LAUNCHED = (
     "PMI_RANK",
     "PMI_ID",
@@ -30,12 +30,12 @@ _joined = False  # this process took its place through a store
 
 
 def launched_by_mpi() -> bool:
-    """Whether MPI's own launcher has started this process."""
+    """Whether MPI's own launcher started this process."""
     return not _joined and any(name in os.environ for name in _LAUNCHED)
 
 
 def _package() -> Any:
-    """mpi4py, without MPI."""
+    """mpi4py, without initialising MPI."""
     try:
         import mpi4py
     except ImportError as error:
@@ -47,7 +47,7 @@ def _package() -> Any:
 
 
 def mpi() -> Any:
-    """mpi4py's module, initialised for several threads; the end is ours to decide."""
+    """mpi4py's module, initialised for several threads; when MPI is finalised is decided here."""
     mpi4py = _package()
     first = "mpi4py.MPI" not in sys.modules
     if first:
@@ -66,7 +66,7 @@ _clean = True
 
 
 def leave_without_goodbye() -> None:
-    """Say that messages may be left over: waiting for the others at the end could take for ever."""
+    """Mark that messages may be left over, so that exit skips MPI's finalisation, which could wait for ever."""
     global _clean
     _clean = False
 
@@ -79,7 +79,7 @@ def _finalize() -> None:
 
 
 def mpiexec() -> str:
-    """Where MPI's launcher is: beside this Python, or on the path."""
+    """The path of MPI's launcher: beside this Python, or on the path."""
     for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
         if (folder / "mpiexec").exists():
             return str(folder / "mpiexec")
@@ -94,14 +94,14 @@ def mpiexec() -> str:
 def world(
     rank: int, size: int, store: Store | None, timeout: timedelta, label: str
 ) -> tuple[Any, Gone]:
-    """The communicator of all processes, in the order of their ranks, and what says who of them has ended."""
+    """The communicator of all processes, in the order of their ranks, and a function that says which has exited."""
     global _joined
     loaded = sys.modules.get("mpi4py.MPI")
     gone: Gone = _nobody
     if loaded is None and not launched_by_mpi() and size > 1:
         assert store is not None
         _package()
-        _joined = True  # there is no manager any more when this process ends
+        _joined = True  # the manager is gone by the time this process ends
         try:
             gone = take_place(rank, size, store, timeout, label, mpiexec)
         except DistError:
@@ -122,5 +122,5 @@ def world(
 
 
 def _nobody() -> str | None:
-    """MPI's own launchers end a job one of whose processes ends."""
+    """None: MPI's own launchers end the whole job when one of its processes ends."""
     return None

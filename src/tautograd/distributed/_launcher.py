@@ -1,7 +1,7 @@
-"""Ranks as processes of this machine: started with torchrun's environment, watched, ended together, restarted.
+"""Ranks as processes of this machine: started with torchrun's environment, watched, stopped together, restarted.
 
-A rank that fails ends the job. The others notice it themselves (a collective that cannot be completed is an
-error) and have a moment to say so; then they are ended.
+A rank that fails ends the job. The others notice on their own (a collective that cannot be completed is an
+error) and get a moment to report it; then they are stopped.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # as torchrun
-MOMENT = 5.0  # seconds for the other ranks to say what they missed, and again to end when told to
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # as in torchrun
+MOMENT = 5.0  # seconds for the other ranks to report their error, and again to exit when asked to
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """What happened, as a sentence's end."""
+        """What happened, as the end of a sentence."""
         if self.status < 0:
             number = -self.status
             known = number in set(signal.Signals)
@@ -60,19 +60,19 @@ class Failure:
 
     @property
     def exit_status(self) -> int:
-        """As a shell has it."""
+        """As a shell reports it."""
         return 128 - self.status if self.status < 0 else self.status
 
 
 def free_port() -> int:
-    """A port of this machine that nobody uses."""
+    """An unused port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def environment(options: Options, rank: int, size: int, port: int, attempt: int) -> dict[str, str]:
-    """What torchrun tells a rank of its place."""
+    """The environment in which torchrun passes a rank its place."""
     told = {
         "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size,
         "GROUP_RANK": 0, "GROUP_WORLD_SIZE": 1, "ROLE_NAME": "default", "ROLE_RANK": rank,
@@ -84,7 +84,7 @@ def environment(options: Options, rank: int, size: int, port: int, attempt: int)
     if size > 1:
         found.setdefault("OMP_NUM_THREADS", "1")  # the ranks share the machine
     if rank:
-        found.setdefault("TQDM_DISABLE", "1")  # one progress bar, which is rank 0's
+        found.setdefault("TQDM_DISABLE", "1")  # one progress bar, rank 0's
     return found
 
 
@@ -139,12 +139,12 @@ class _Attempt:
         self._pumps.append(thread)
 
     def wait(self) -> Failure | None:
-        """Until all ranks have ended well, or one has not."""
+        """Wait until all ranks have ended well, or one has not."""
         while True:
             states = [process.poll() for process in self.processes]
             failed = [(rank, status) for rank, status in enumerate(states) if status]
             if failed:
-                # A rank that was killed is the cause; those that say so come a moment later.
+                # A rank that was killed is the cause; the ranks that report it do so a moment later.
                 rank, status = min(failed, key=lambda one: (one[1] >= 0, one[0]))
                 return Failure(rank, self.processes[rank].pid, status)
             if all(status == 0 for status in states):
@@ -152,7 +152,7 @@ class _Attempt:
             time.sleep(0.02)
 
     def end(self) -> None:
-        """Give the ranks that are left a moment, then end them."""
+        """Give the remaining ranks a moment, then stop them."""
         self._wait_for_all(MOMENT)
         for end in (subprocess.Popen.terminate, subprocess.Popen.kill):
             left = [process for process in self.processes if process.poll() is None]
@@ -168,19 +168,19 @@ class _Attempt:
             time.sleep(0.02)
 
     def pass_on(self, number: int) -> None:
-        """Send a signal to every rank."""
+        """Forward a signal to every rank."""
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(number)
 
     def close(self) -> None:
-        """Let what was printed arrive."""
+        """Flush what the ranks have printed."""
         for thread in self._pumps:
             thread.join(MOMENT)
 
 
 def launch(options: Options) -> int:
-    """Run a job to its end, restarts included; the exit status."""
+    """Run a job to its end, restarts included; return the exit status."""
     size, failures_of = options.ranks, dict[int, int]()
     with _Signals() as signals:
         for attempt in range(options.max_restarts + 1):
@@ -197,7 +197,7 @@ def launch(options: Options) -> int:
             if not left:
                 return failure.exit_status
             failures_of[failure.rank] = failures_of.get(failure.rank, 0) + 1
-            # Once is bad luck. A place that fails again is given up, if fewer ranks are allowed.
+            # Once is bad luck. A place that fails again is dropped, if fewer ranks are allowed.
             if failures_of[failure.rank] > 1 and options.min_ranks and size > options.min_ranks:
                 size -= 1
             options.say(
@@ -207,8 +207,8 @@ def launch(options: Options) -> int:
 
 
 class _Signals:
-    """Ctrl-C and a request to end reach the ranks, also those of a restart that has just begun; the launcher then ends
-    as they do."""
+    """Forwards Ctrl-C and requests to terminate to the ranks, also to those of a restart that has just begun; the
+    launcher then exits as they do."""
 
     def __init__(self) -> None:
         self._running: _Attempt | None = None
@@ -219,7 +219,7 @@ class _Signals:
     def __enter__(self) -> _Signals:
         if threading.current_thread() is threading.main_thread():
             for number in _ENDING:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                     self._before[number] = signal.signal(number, self._handle)
         return self
 
@@ -229,7 +229,7 @@ class _Signals:
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """While ranks are started a signal waits: one that is started but not yet known would be left behind."""
+        """Hold signals back while ranks are started: one that is not yet registered would be left behind."""
         self._starting = True
         try:
             yield
@@ -237,7 +237,7 @@ class _Signals:
             self._starting = False
 
     def reach(self, running: _Attempt) -> None:
-        """From now on signals reach these ranks; so does one that came while they were started."""
+        """Forward signals to these ranks from now on, including one that came while they were started."""
         self._running = running
         if self._asked is not None:
             self._end(self._asked)

@@ -1,8 +1,8 @@
-"""How processes that somebody else started (`taut launch`, `torchrun`, `mp.spawn`, a shell) come to MPI's world.
+"""How processes that something else started (`taut launch`, `torchrun`, `mp.spawn`, a shell) enter MPI's world.
 
-Rank 0 asks MPI's own process manager for one (`mpiexec -pmi-port`), whose places it hands out through the store: each
-process takes the place of one that `mpiexec` started, by the environment that it was given. A process that ends before
-all have met is noticed by the others, by its number.
+Rank 0 starts MPI's own process manager (`mpiexec -pmi-port`) and hands out its places through the store: each
+process takes the place of one that `mpiexec` started, by adopting its environment. If a process exits before
+all have met, the others notice by its process id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MULTIPLE = 3  # MPI_THREAD_MULTIPLE
 def take_place(
     rank: int, size: int, store: Store, timeout: timedelta, label: str, mpiexec: Callable[[], str]
 ) -> Gone:
-    """Initialise MPI as one of so many; what is given says, from now on, which of them has ended."""
+    """Initialise MPI as one rank of so many; returns a function that says which of them have exited."""
     store.set(f"tautograd/rank{rank}", f"{os.getpid()} {socket.gethostname()}")
     store.wait([f"tautograd/rank{i}" for i in range(size)], timeout)
     told = [store.get(f"tautograd/rank{i}").decode().partition(" ") for i in range(size)]
@@ -56,7 +56,7 @@ def take_place(
         try:
             made(_initialise, label, timeout, gone)
         finally:
-            for name, value in before.items():  # no child of this process has its place
+            for name, value in before.items():  # child processes must not inherit its place
                 if value is None:
                     del os.environ[name]
                 else:
@@ -65,7 +65,7 @@ def take_place(
         await_all([f"tautograd/in{i}" for i in range(size)])
     finally:
         if manager is not None:
-            _end(manager)  # it is needed for meeting, not for what follows
+            _end(manager)  # only needed for meeting
     return gone
 
 
@@ -76,7 +76,7 @@ def _watching(processes: Sequence[int]) -> Gone:
             for rank, process in enumerate(processes)
             if not is_running(process)
         ]
-        return ", ".join(ended) or None  # who ended first cannot be told
+        return ", ".join(ended) or None  # which exited first cannot be told
 
     return gone
 
@@ -91,7 +91,7 @@ def _are_there(store: Store, keys: Sequence[str], pause: float) -> bool:
 
 
 def _initialise() -> None:
-    """MPI's first call, by the library that mpi4py brings. mpi4py would hold the interpreter until all have come."""
+    """MPI's first call, through the library that mpi4py ships. mpi4py itself would hold the GIL until all have come."""
     origin = importlib.util.find_spec("mpi4py.MPI").origin  # type: ignore[union-attr]
     status = ctypes.CDLL(origin).MPI_Init_thread(
         None, None, _MULTIPLE, ctypes.byref(ctypes.c_int())
@@ -101,7 +101,7 @@ def _initialise() -> None:
 
 
 def _handed_out(size: int, store: Store, mpiexec: str) -> subprocess.Popen[str]:
-    """A process manager, whose places are in the store."""
+    """A process manager whose places have been put into the store."""
     manager = _places(size, mpiexec)
     try:
         for _ in range(size):
@@ -117,7 +117,7 @@ def _handed_out(size: int, store: Store, mpiexec: str) -> subprocess.Popen[str]:
 
 
 def unlink_shared_memory() -> None:
-    """Take away the name of the memory that MPICH shares, which it would do at an end that may never come."""
+    """Unlink MPICH's shared memory, which it would do itself only at an orderly end that may never come."""
     with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for line in maps:
             path = line.split()[-1]
@@ -127,7 +127,7 @@ def unlink_shared_memory() -> None:
 
 
 def _places(size: int, mpiexec: str) -> subprocess.Popen[str]:
-    """A process manager with as many places; each says what it is, and waits while this process is there."""
+    """A process manager with as many places; each prints what it is, and waits as long as this process lives."""
     hold = f"while kill -0 {os.getpid()} 2>/dev/null; do sleep 1; done"
     return subprocess.Popen(
         [mpiexec, "-pmi-port", "-n", str(size), "sh", "-c", f"{_SAY}; {hold}"],

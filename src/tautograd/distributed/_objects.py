@@ -1,4 +1,4 @@
-"""Collectives of Python objects, which travel as pickles: only between processes that trust each other."""
+"""Collectives of Python objects, which travel as pickles: only for processes that trust each other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _inside(group: Any, name: str) -> ProcessGroup | None:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Give every rank the objects of all."""
+    """Collect all ranks' objects on every rank."""
     if (found := _inside(group, "all_gather_object")) is None:
         return
     _check_room("object_list", object_list, found.size())
@@ -66,7 +66,7 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Give one rank the objects of all."""
+    """Collect all ranks' objects on one rank."""
     if (found := _inside(group, "gather_object")) is None:
         return
     if dst is None and group_dst is None:
@@ -95,7 +95,7 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Give every rank the objects of one, in the places of its own list."""
+    """Copy one rank's objects to every rank, into the slots of its own list."""
     if (found := _inside(group, "broadcast_object_list")) is None:
         return
     if src is None and group_src is None:
@@ -122,7 +122,7 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Give each rank its object of the list of one, in the first place of its own."""
+    """Send each rank its object from one rank's list, into the first slot of its own list."""
     if (found := _inside(group, "scatter_object_list")) is None:
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
@@ -172,7 +172,7 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive objects from a rank, or from whoever sends first; who it was."""
+    """Receive objects from a rank, or from whichever sends first; returns the sender."""
     lengths = make(np.zeros(len(object_list), np.int64))
     who = recv(lengths, src, group, group_src=group_src)
     data = make(np.zeros(int(lengths._data.sum()), np.uint8))

@@ -1,4 +1,4 @@
-"""Messages between two ranks: `send`, `recv`, their kinds that do not wait, and several at once."""
+"""Messages between two ranks: `send`, `recv`, their asynchronous forms, and several at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._process_group import ProcessGroup
 from ._transport.base import Transport
 from ._work import GAVE_UP, Work
 
-_ANSWER = 1 << 20  # tags above those of users
+_ANSWER = 1 << 20  # tags above the users'
 _ARRIVED = _ANSWER + 1
 
 
@@ -67,7 +67,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Start to receive a tensor from a rank, or from whoever sends first."""
+    """Start to receive a tensor from a rank, or from whichever sends first."""
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "irecv")) is None:
         return None
@@ -113,7 +113,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor from a rank, or from whoever sends first; who it was."""
+    """Receive a tensor from a rank, or from whichever sends first; returns the sender."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -152,7 +152,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Any) -> list[Work]:
-    """Start several messages; their works, in order."""
+    """Start several messages; returns their works, in order."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."
@@ -164,7 +164,7 @@ def batch_isend_irecv(p2p_op_list: Any) -> list[Work]:
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """A barrier at which rank 0 says who has not come."""
+    """A barrier at which rank 0 reports who has not arrived."""
     if (found := group_of(group, "monitored_barrier")) is None:
         return
     if isinstance(timeout, (int, float)):
@@ -204,7 +204,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
 def _late(
     found: ProcessGroup, transport: Transport, limit: float, wait_all_ranks: bool
 ) -> list[int]:
-    """Who has not come in time, or has ended: the first of them, or all."""
+    """Who has not arrived in time, or has exited: the first of them, or all."""
     arrivals = {
         peer: transport.recv(np.zeros(1, np.int8), peer, _ARRIVED)
         for peer in range(1, found.size())

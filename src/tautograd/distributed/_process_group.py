@@ -1,7 +1,7 @@
-"""`ProcessGroup`: some ranks, the transport between them, and what is said when one does not come.
+"""`ProcessGroup`: some ranks, the transport between them, and what is reported when one does not come.
 
-Each collective has a number in its group. A rank writes it on the group's board with the line of the program
-before it starts, so that a difference between two ranks is found by whichever comes second, before anything
+Each collective has a number in its group. Before it starts, a rank writes that number to the group's board with the
+line of the program. So a mismatch between two ranks is found by the second one before anything
 wrong is exchanged, and by the others while they wait.
 """
 
@@ -21,7 +21,7 @@ from ._work import GAVE_UP, Work, progress
 
 
 class ProcessGroup:
-    """Ranks that communicate; `ranks` are their numbers among all processes."""
+    """Ranks that communicate; `ranks` are their global numbers."""
 
     __module__ = "torch.distributed"
 
@@ -49,11 +49,11 @@ class ProcessGroup:
         self._size: int = comm.size
 
     def rank(self) -> int:
-        """The number of this process in the group."""
+        """This process's rank in the group."""
         return self._rank
 
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self._size
 
     def name(self) -> str:
@@ -73,7 +73,7 @@ class ProcessGroup:
         return self
 
     def transport_for(self, device_type: str) -> Transport:
-        """What carries memory of this kind; NCCL starts when a GPU's memory first needs it."""
+        """The transport for this kind of memory; NCCL starts when GPU memory first needs it."""
         found = self._transports.get(device_type)
         if found is None:
             from ._transport.nccl import NcclTransport
@@ -82,7 +82,7 @@ class ProcessGroup:
         return found
 
     def carries(self, device_type: str) -> bool:
-        """Whether memory of this kind is carried as it is; otherwise it goes through the CPU's."""
+        """Whether this kind of memory is sent directly; otherwise it is copied through the CPU's."""
         return device_type == "cpu" or (device_type == "cuda" and "nccl" in self.backend)
 
     # --- starting -----------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class ProcessGroup:
         peer: int | None = None,
         collective: bool = True,
     ) -> Work | None:
-        """Start something; wait for it, or give the work if `async_op`."""
+        """Start something, and wait for it unless `async_op`, which returns the work."""
         if self._broken is not None:
             raise DistBackendError(
                 f"[rank {self._here}] {what}: this process group cannot be used any more, since "
@@ -134,7 +134,7 @@ class ProcessGroup:
         return self.ranks[self._rank]
 
     def failed(self, said: str) -> DistBackendError:
-        """The error of something that leaves the group in an unknown state: it cannot be used any more."""
+        """The error of a failure that leaves the group in an unknown state; the group cannot be used any more."""
         self._broken = said.partition("\n")[0]
         return DistBackendError(said)
 
@@ -145,12 +145,12 @@ class ProcessGroup:
     # --- what the others do -------------------------------------------------------------------
 
     def waits(self, label: str) -> None:
-        """Note that this rank waits in something, or (empty) no longer."""
+        """Record on the board that this rank waits in something, or (empty) no longer."""
         if self._size > 1:
             self.board.now(label.encode())
 
     def _difference(self, what: str, number: int) -> str | None:
-        """What another rank calls in this one's place, if that is something else."""
+        """What another rank calls under the same number, if that differs."""
         board = self.board
         for rank in board.local:
             if rank == self._rank or not board.seen(rank) or board.number(rank) < number:
@@ -158,7 +158,7 @@ class ProcessGroup:
             theirs = board.entry(rank, number)
             if theirs is None or f"{what} at ".startswith(theirs[: len(what) + 4]):
                 continue
-            if board.entry(rank, number) == theirs:  # not half of a later one that takes its place
+            if board.entry(rank, number) == theirs:  # not half of a later entry that overwrites it
                 return (
                     f"mismatched collectives: rank {self.ranks[rank]} calls {theirs} in its place. "
                     "Every rank of a group has to make the same calls in the same order"
@@ -166,7 +166,7 @@ class ProcessGroup:
         return None
 
     def look(self, work: Work, waited: float) -> DistBackendError | None:
-        """Whether there is a reason not to wait any longer."""
+        """An error if there is a reason to stop waiting, else None."""
         board = self.board
         if work.number:
             difference = self._difference(work.what, work.number)
@@ -178,12 +178,12 @@ class ProcessGroup:
                 continue
             came = work.number and board.number(rank) >= work.number
             if (came or not work.number) and waited < GRACE:
-                continue  # what it sent may be on its way
+                continue  # what it sent may still be on its way
             return self._breaks(work.label, f"it cannot be completed: {self._doing(rank, work)}")
         return None
 
     def ended(self, ranks: Sequence[int], work: Work) -> str | None:
-        """Which of these ranks has ended, if one has."""
+        """Which of these ranks has exited, if one has."""
         gone = next((rank for rank in ranks if self.board.has_ended(rank)), None)
         return None if gone is None else self._doing(gone, work)
 
@@ -191,7 +191,7 @@ class ProcessGroup:
         return self.doing(rank, work.label if work.number else "")
 
     def doing(self, rank: int, label: str = "") -> str:
-        """What a rank does, seen from a call of this one (its label)."""
+        """What a rank is doing, relative to a call of this one (its label)."""
         who = f"rank {self.ranks[rank]}"
         board = self.board
         if not board.seen(rank):
@@ -210,12 +210,12 @@ class ProcessGroup:
         return f"{state}; the last one it entered: {last or 'none'}"
 
     def report(self, work: Work) -> str:
-        """One line for each other rank: what it does."""
+        """One line per other rank: what it is doing."""
         others = [rank for rank in range(self._size) if rank != self._rank]
         return "".join(f"\n  {self._doing(rank, work)}" for rank in others)
 
     def timed_out(self, work: Work, limit: float) -> DistBackendError:
-        """The error of a work that has not come in time."""
+        """The error of work that has exceeded its time limit."""
         return self._breaks(
             work.label,
             f"Timed out waiting {limit * 1000:.0f}ms for the operation to complete"
@@ -223,7 +223,7 @@ class ProcessGroup:
         )
 
     def explained(self, work: Work, error: BaseException) -> BaseException:
-        """An error of the transport's, with who and where."""
+        """A transport's error, with who and where."""
         if isinstance(error, DistBackendError):
             return error
         if isinstance(error, TooLong) and work.peer is not None:
@@ -238,11 +238,11 @@ class ProcessGroup:
 
     @property
     def is_broken(self) -> bool:
-        """Whether something went wrong that leaves messages behind."""
+        """Whether a failure has left messages behind."""
         return self._broken is not None
 
     def close(self) -> None:
-        """Let the communicator and the board go."""
+        """Release the communicator and the board."""
         self.board.close()
         if self._broken is None and self.comm is not None:
             self.comm.Free()

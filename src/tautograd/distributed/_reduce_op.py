@@ -1,4 +1,4 @@
-"""`ReduceOp`: how the numbers of several ranks become one."""
+"""`ReduceOp`: how the numbers of several ranks are combined into one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RedOpType(enum.IntEnum):
 
 
 class ReduceOp:
-    """A reduction; `ReduceOp.SUM` and its kin are its kinds, and stand for it."""
+    """A reduction; `ReduceOp.SUM` and the other kinds can be passed in its place."""
 
     RedOpType = RedOpType
     SUM: ClassVar[Any] = RedOpType.SUM
@@ -65,16 +65,16 @@ class ReduceOp:
         return f"<torch.distributed.distributed_c10d.ReduceOp {self.op.name}>"
 
 
-reduce_op = ReduceOp  # PyTorch's name of long ago
+reduce_op = ReduceOp  # PyTorch's old name
 
 
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
-    """A sum whose terms are multiplied by a number (or a tensor of one) first."""
+    """A sum whose terms are first multiplied by a number (or a tensor of one)."""
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
 
 
 def as_reduce_op(op: Any) -> ReduceOp:
-    """A reduction from itself or from its kind."""
+    """A reduction, from a reduction or its kind."""
     return ReduceOp(op)
 
 
@@ -87,7 +87,7 @@ _CAST_NAMES = {
 def check_reduction(
     name: str, op: ReduceOp, dtype: np.dtype[Any], refuse: type[Exception] = RuntimeError
 ) -> None:
-    """Refuse a reduction that has no meaning for a dtype, as PyTorch does."""
+    """Raise PyTorch's error for a reduction that is undefined for a dtype."""
     kind = op.op
     if dtype.kind == "c" and kind not in (RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM):
         raise refuse(f"{name} does not support {kind} on complex tensors")

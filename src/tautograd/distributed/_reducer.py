@@ -1,8 +1,8 @@
-"""The gradients of a model averaged over ranks, bucket by bucket, while backward still runs.
+"""A model's gradients averaged over ranks, bucket by bucket, while backward still runs.
 
-Parameters are packed into buckets in the reverse of their order, which is about the order in which their
-gradients arrive. A bucket whose gradients are all there is sent off at once; buckets leave in their order, so
-that every rank makes the same calls. When the last one is there, all are waited for and written back.
+Parameters are packed into buckets in reverse order, which is roughly the order in which their
+gradients arrive. A bucket is sent as soon as it has all its gradients; buckets leave in order, so
+that every rank makes the same calls. After the last one, all are waited for and written back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Hook = Callable[[Any, "GradBucket"], Future]
 
 
 class Bucket:
-    """Gradients that travel together, one after the other in one flat array."""
+    """Gradients that are sent together, concatenated in one flat array."""
 
     def __init__(self, index: int, parameters: Sequence[Any]) -> None:
         self.index, self.parameters = index, list(parameters)
@@ -44,7 +44,7 @@ class Bucket:
         self.future: Future | None = None
 
     def view(self, place: int) -> Any:
-        """The part of the array that is a parameter's."""
+        """A parameter's slice of the array."""
         parameter = self.parameters[place]
         start = self.starts[place]
         flat = self.buffer._data[start : start + parameter.numel()]
@@ -64,15 +64,15 @@ class GradBucket:
         return self._bucket.index
 
     def buffer(self) -> Tensor:
-        """The gradients, one after the other."""
+        """The gradients, concatenated."""
         return self._bucket.buffer  # type: ignore[no-any-return]
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Put other numbers in their place."""
+        """Replace the numbers."""
         np.copyto(self._bucket.buffer._data, buffer._data.reshape(-1))
 
     def gradients(self) -> list[Tensor]:
-        """The gradient of each parameter, as a part of the buffer."""
+        """The gradient of each parameter, as a view of the buffer."""
         return [make(self._bucket.view(i)) for i in range(len(self._bucket.parameters))]
 
     def parameters(self) -> list[Any]:
@@ -80,12 +80,12 @@ class GradBucket:
         return self._bucket.parameters
 
     def is_last(self) -> bool:
-        """Whether no bucket follows."""
+        """Whether this is the last bucket."""
         return self._is_last
 
 
 def buckets_of(parameters: Sequence[Any], first: int, cap: int) -> Iterator[list[Any]]:
-    """Parameters in the reverse of their order, as many together as the size allows, of one kind each."""
+    """Parameters in reverse order, split by size and by kind."""
     held: list[Any] = []
     size, limit = 0, first
     for parameter in reversed(parameters):
@@ -100,7 +100,7 @@ def buckets_of(parameters: Sequence[Any], first: int, cap: int) -> Iterator[list
 
 
 class Reducer:
-    """What a wrapped model does with the gradients that arrive."""
+    """What a wrapped model does with gradients as they arrive."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class Reducer:
         self._mark(parameter, True)
 
     def _end(self) -> None:
-        """Of what forward gave, the loss need not contain all: what got no gradient by now will get none."""
+        """Finish a backward: the loss need not use all outputs, so what has no gradient by now will get none."""
         self._is_ended_later = False
         if self.expects:
             for parameter in self.parameters:
@@ -258,7 +258,7 @@ class Reducer:
             increment_version(parameter._grad)
 
     def shadow(self) -> None:
-        """Take part in the reduction of a backward that this rank does not have."""
+        """Take part in the reduction of a backward that this rank does not run."""
         self.prepare(None)
         for parameter in reversed(self.parameters):
             bucket, place = self._place[id(parameter)]
@@ -272,7 +272,7 @@ class Reducer:
         self.expects = False
 
     def remove(self) -> None:
-        """Hang no longer on the parameters."""
+        """Remove the hooks from the parameters."""
         for handle in self._handles:
             handle.remove()
 

@@ -1,4 +1,4 @@
-"""Collectives that reduce: `all_reduce`, `reduce`, `reduce_scatter` and their kin."""
+"""Collectives that reduce: `all_reduce`, `reduce`, `reduce_scatter` and their variants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._work import Work
 
 
 def _prepared(buffer: Buffer, op: ReduceOp) -> Any:
-    """What goes into a reduction: PREMUL_SUM multiplies it first."""
+    """A reduction's input: PREMUL_SUM multiplies it first."""
     if op.op is RedOpType.PREMUL_SUM:
         numbers = arithmetic_on(buffer.array)
         np.multiply(numbers, factor_of(op, numbers.dtype), out=numbers)
@@ -40,7 +40,7 @@ def _prepared(buffer: Buffer, op: ReduceOp) -> Any:
 
 
 def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> None:
-    """Divide a sum by the number of ranks; complex numbers as PyTorch does at that place, to the last bit."""
+    """Divide a sum by the number of ranks; complex numbers as PyTorch does there, to the last bit."""
     if op.op is RedOpType.AVG:
         parts = array.view(array.real.dtype) if as_pairs and array.dtype.kind == "c" else array
         numbers = arithmetic_on(parts)
@@ -51,7 +51,7 @@ def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> Non
 def all_reduce(
     tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce a tensor over all ranks; each has the result in its own."""
+    """Reduce a tensor over all ranks, in place on each."""
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "all_reduce")) is None:
         return None
@@ -81,7 +81,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Reduce a tensor over all ranks; `dst` has the result."""
+    """Reduce a tensor over all ranks, in place on `dst`."""
     check_tensor(tensor, "tensor")
     if (found := group_of(group, "reduce")) is None:
         return None
@@ -105,7 +105,7 @@ def reduce(
 
 
 def _apart(buffer: Buffer, op: ReduceOp) -> Buffer:
-    """A buffer that may be changed where the tensor must not be."""
+    """The buffer, with an array of its own if the reduction overwrites its input."""
     if op.op is RedOpType.PREMUL_SUM:
         buffer.array = buffer.array.copy()
     return buffer
@@ -114,7 +114,7 @@ def _apart(buffer: Buffer, op: ReduceOp) -> Buffer:
 def all_reduce_coalesced(
     tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Future | None:
-    """`all_reduce` of several tensors in one exchange; a future of it if `async_op`."""
+    """`all_reduce` of several tensors in one exchange; with `async_op`, a future of them."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
     same_dtype(*tensors)
@@ -150,8 +150,8 @@ def _all_reduce_joined(tensors: Any, op: Any, group: Any, async_op: bool) -> Wor
 def _reduced_share(
     name: str, output: Any, given: Any, op: Any, found: ProcessGroup, async_op: bool
 ) -> Work | None:
-    """The rank's share of a reduction of flat `given`."""
-    check_reduction("all_reduce", op, output._data.dtype)  # as PyTorch calls it there, too
+    """The rank's share of the reduction of flat `given`."""
+    check_reduction("all_reduce", op, output._data.dtype)  # PyTorch names it all_reduce here, too
     out = Buffer(output, found)
     if op.op is RedOpType.PREMUL_SUM:
         given = given * factor_of(op, given.dtype)
@@ -171,7 +171,7 @@ def _reduced_share(
 def reduce_scatter(
     output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce lists of tensors over all ranks; each has the result of its place."""
+    """Reduce lists of tensors over all ranks; each gets the result for its index."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     same_dtype(output, *input_list)
@@ -188,7 +188,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce a tensor over all ranks; each has its share of the result."""
+    """Reduce a tensor over all ranks; each gets its share of the result."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if (found := group_of(group, "reduce_scatter_tensor")) is None:

@@ -1,7 +1,7 @@
 """Stores: a few keys and values that processes share while they find each other.
 
-No transport of our own: `TCPStore` is Python's XML-RPC (values are data, and nothing that arrives is run),
-`FileStore` an SQLite file, which locks it; `HashStore` is for the threads of one process.
+There is no transport of our own: `TCPStore` is Python's XML-RPC (values are data, and nothing that arrives is
+executed), `FileStore` an SQLite file, with SQLite's locking; `HashStore` is for the threads of one process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _number(value: bytes | None) -> int:
 
 
 class Store:
-    """What every store can do; a kind of store says how one key is read and changed."""
+    """What every store can do; each kind of store implements how one key is read and changed."""
 
     __module__ = "torch.distributed"
 
@@ -53,50 +53,50 @@ class Store:
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Say how long `get` and `wait` wait."""
+        """Set how long `get` and `wait` wait."""
         self._timeout = timeout
 
     def _read(self, key: str) -> bytes | None:
         raise NotImplementedError(f"{type(self).__name__} says how a key is read")
 
     def _change(self, key: str, how: str, value: bytes, expected: bytes = b"") -> bytes:
-        """Change a key in one go (`set`, `add`, `append`, `compare_set`); what it holds then."""
+        """Change a key atomically (`set`, `add`, `append`, `compare_set`); return its new value."""
         raise NotImplementedError(f"{type(self).__name__} says how a key is changed")
 
     def _drop(self, key: str) -> bool:
         raise NotImplementedError(f"{type(self).__name__} says how a key is removed")
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         raise NotImplementedError(f"{type(self).__name__} says how many keys it has")
 
     def set(self, key: str, value: Any) -> None:
-        """Give a key its value."""
+        """Set a key's value."""
         self._change(key, "set", _bytes(value))
 
     def get(self, key: str) -> bytes:
-        """The value of a key, waited for."""
+        """The value of a key; waits until the key exists."""
         self.wait([key])
         return self._read(key) or b""
 
     def add(self, key: str, amount: int) -> int:
-        """Add to the number that a key holds (0 if it is new); the sum."""
+        """Add to a key's number (0 if the key is new); return the sum."""
         return int(self._change(key, "add", str(int(amount)).encode()))
 
     def append(self, key: str, value: Any) -> None:
-        """Put something at the end of a key's value."""
+        """Append something to a key's value."""
         self._change(key, "append", _bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
-        """Give a key a value if it holds the expected one (or is new and nothing is expected)."""
+        """Set a key's value if it holds the expected one (or is new and nothing is expected)."""
         return self._change(key, "compare_set", _bytes(desired_value), _bytes(expected_value))
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys exist."""
         return all(self._read(key) is not None for key in keys)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Until all keys are there."""
+        """Wait until all keys exist."""
         limit = (timeout or self._timeout).total_seconds()
         end = time.monotonic() + limit
         missing = list(keys)
@@ -108,7 +108,7 @@ class Store:
             time.sleep(_PAUSE)
 
     def delete_key(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; whether it existed."""
         return self._drop(key)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
@@ -116,7 +116,7 @@ class Store:
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[Any]) -> None:
-        """Give several keys their values."""
+        """Set the values of several keys."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
@@ -130,7 +130,7 @@ class Store:
 
 
 def changed(present: bytes | None, how: str, value: bytes, expected: bytes) -> bytes:
-    """What a key holds after a change."""
+    """A key's value after a change."""
     if how == "set":
         return value
     if how == "add":
@@ -166,7 +166,7 @@ class HashStore(Store):
             return self._values.pop(key, None) is not None
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self._values)
 
 
@@ -210,13 +210,13 @@ class FileStore(Store):
             return self._db.execute("delete from store where key = ?", (key,)).rowcount > 0
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         with self._lock:
             return int(self._db.execute("select count(*) from store").fetchone()[0])
 
 
 class TCPStore(Store):
-    """Keys and values in the process with `is_master=True`, asked by the others through a port."""
+    """Keys and values in the process with `is_master=True`, which serves the others on a port."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class TCPStore(Store):
         from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
         class Handler(SimpleXMLRPCRequestHandler):
-            protocol_version = "HTTP/1.1"  # so that a connection is kept
+            protocol_version = "HTTP/1.1"  # keeps connections open
             disable_nagle_algorithm = True
             rpc_paths = ("/RPC2",)
 
@@ -331,7 +331,7 @@ class TCPStore(Store):
             time.sleep(_PAUSE)
 
     def _absent(self, here: int, world_size: int) -> str:
-        """Who has not come, where the others have said their ranks."""
+        """Which ranks have not come, if the others have announced theirs."""
         away = [i for i in range(world_size) if self._read(f"tautograd/here/{i}") is None]
         if len(away) != world_size - here:
             return ""
@@ -354,7 +354,7 @@ class TCPStore(Store):
         return bool(self._ask(lambda proxy: proxy.drop(key)))
 
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         if self._table is not None:
             return self._table.num_keys()
         return int(self._ask(lambda proxy: proxy.num_keys()))
@@ -386,5 +386,5 @@ class PrefixStore(Store):
         return self.underlying_store._drop(self._key(key))
 
     def num_keys(self) -> int:
-        """How many keys the store has, others' included."""
+        """The number of keys in the store, other prefixes included."""
         return self.underlying_store.num_keys()

@@ -1,7 +1,7 @@
-"""`Work`: a collective under way, waited for against a time limit, with somebody looking after it meanwhile.
+"""`Work`: a collective in flight, waited for with a time limit and monitored meanwhile.
 
-MPI moves only while somebody calls it. Who waits calls it; for work that was started with `async_op=True` a
-thread does, so that it goes on while the program computes.
+MPI makes progress only while somebody calls it. A waiting thread calls it; for work started with `async_op=True` a
+background thread does, so that it proceeds while the program computes.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ._transport.base import Request
 if TYPE_CHECKING:
     from ._process_group import ProcessGroup
 
-_SPIN = 3e-4  # seconds during which giving way to others is all the pause there is
-# MPI moves a long message a piece at a call, so pauses are a small part of what has been waited already.
+_SPIN = 3e-4  # seconds during which yielding the core is the only pause
+# MPI moves a long message one piece per call, so pauses stay a small share of the time already waited.
 _PAUSE_SHARE = 0.03
 _LONGEST_PAUSE = 1e-3
-_PAUSE = 2e-4  # between two looks at work that nobody waits for
-GAVE_UP = "\x01"  # before what a rank waited in, on the board
-_LOOK_EVERY = 0.05  # seconds between two looks at what the other ranks do
+_PAUSE = 2e-4  # between two polls of work that nobody waits for
+GAVE_UP = "\x01"  # on the board, before what a rank waited in
+_LOOK_EVERY = 0.05  # seconds between two checks of what the other ranks do
 
 
 class Work:
-    """A collective or a message under way."""
+    """A collective or a message in flight."""
 
     __module__ = "torch.distributed"
 
@@ -48,7 +48,7 @@ class Work:
     ) -> None:
         self._group, self._request, self._finish = group, request, finish
         self.label, self.number, self.peer = label, number, peer
-        mark = f" #{number}"  # what is called; the line stands behind it
+        mark = f" #{number}"  # the call; the line follows it
         self.what = label.partition(mark)[0] + mark
         self._result = result
         self._limit = timeout
@@ -57,12 +57,12 @@ class Work:
         self._done = False
         self._error: BaseException | None = None
         self._future: Future | None = None
-        self._is_awaited = False  # who waits moves it on
+        self._is_awaited = False  # whoever waits drives it
         self._is_looked_after = False
-        self._noted: Any = None  # where a program that is being recorded has started it
+        self._noted: Any = None  # where a program being recorded has started it
 
     def _poll(self) -> bool:
-        """Move the work on; whether it is done."""
+        """Make progress; whether it is done."""
         if self._done:
             return True
         if not self._lock.acquire(blocking=False):
@@ -83,15 +83,15 @@ class Work:
             self._lock.release()
 
     def _finished(self) -> Exception | None:
-        """Put the result in its place. What goes wrong there is this rank's own: the exchange has taken place, and the
-        group can be used further."""
+        """Store the result. An error here is this rank's own: the exchange has taken place, and the
+        group stays usable."""
         try:
             return None if self._finish is None else self._finish(self)
         except Exception as error:
             return error
 
     def _is_done(self) -> bool:
-        """Asked again with the lock held."""
+        """Checked again with the lock held."""
         return self._done
 
     def _settle(self) -> None:
@@ -109,15 +109,15 @@ class Work:
         return self._poll()
 
     def is_success(self) -> bool:
-        """Whether it is done, and well."""
+        """Whether it is done without an error."""
         return self._poll() and self._error is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong."""
+        """The error, if there was one."""
         return self._error
 
     def source_rank(self) -> int:
-        """Who sent the message that was received."""
+        """The sender of the message that was received."""
         received = self._request.received()
         if received is None:
             raise RuntimeError(
@@ -132,7 +132,7 @@ class Work:
         return self._result
 
     def synchronize(self) -> None:
-        """Wait, as `wait` does."""
+        """The same as `wait`."""
         self.wait()
 
     def get_future(self) -> Future:
@@ -154,7 +154,7 @@ class Work:
                 raise
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Until it is done; what went wrong is raised, and so is a time limit that has passed."""
+        """Wait until it is done; raises its error, or one for an exceeded time limit."""
         note_wait(self)
         if not self._poll():
             self._wait(self._limit if not timeout else timeout.total_seconds())
@@ -184,18 +184,18 @@ class Work:
                     self._fail(error)
         finally:
             progress.is_awaited(self, False)
-            # A rank that gave up a moment before another says so, and not that it computes.
+            # A rank that gave up a moment before another reports that, instead of seeming to compute.
             self._group.waits("" if self._error is None else f"{GAVE_UP}{self.label}")
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
-            if not self._done:  # it may just have come
+            if not self._done:  # it may just have completed
                 self._error = error
                 self._settle()
 
 
 class _Progress:
-    """The thread that moves work on while the program does other things."""
+    """The thread that drives work while the program does other things."""
 
     def __init__(self) -> None:
         self._works: list[Work] = []
@@ -215,14 +215,14 @@ class _Progress:
         self._wake.set()
 
     def is_awaited(self, work: Work, awaited: bool) -> None:
-        """Note that somebody waits for it, who moves it on, or no longer."""
+        """Record that somebody waits for it, and so drives it, or no longer does."""
         work._is_awaited = awaited
         if awaited or not work._is_looked_after:
             return
         with self._lock:
             if work._done:
                 self._works = [other for other in self._works if other is not work]
-            else:  # given up by an interrupt
+            else:  # abandoned by an interrupt
                 self._wake.set()
 
     def _run(self) -> None:
@@ -238,12 +238,12 @@ class _Progress:
             if done:
                 with self._lock:
                     self._works = [work for work in self._works if id(work) not in done]
-            # Who waits for one moves MPI, and so all, on: a core that ranks share is better left to another.
+            # A thread that waits for any work drives MPI, and so all work: leave a shared core to another rank.
             time.sleep(_LONGEST_PAUSE if some_are_awaited else _PAUSE)
 
 
 def _moved_on(works: list[Work]) -> set[int]:
-    """The works that are done, by identity. Those that somebody waits for are moved on there."""
+    """The works that are done, by identity. Those that somebody waits for are driven there."""
     return {id(work) for work in works if work._done or (not work._is_awaited and work._poll())}
 
 

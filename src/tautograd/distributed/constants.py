@@ -1,4 +1,4 @@
-"""`torch.distributed.constants`: the time limit of groups that name none."""
+"""`torch.distributed.constants`: the default time limit of groups."""
 
 from ._groups import default_pg_timeout
 

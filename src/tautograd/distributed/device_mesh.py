@@ -15,7 +15,7 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Ranks in an array. Along each dimension there is a group of those that differ in it alone."""
+    """Ranks in an array. Along each dimension there are groups of ranks that differ only in it."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class DeviceMesh:
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._groups: list[Any] = []
         self._root = self
-        # How far apart ranks are that follow each other along a dimension, were they numbered in rows.
+        # The stride between consecutive ranks along a dimension, if they were numbered row-major.
         shape = self._array.shape
         self._strides: tuple[Any, ...] = tuple(
             int(np.prod(shape[i + 1 :])) if shape[i] > 1 else () for i in range(len(shape))
@@ -67,16 +67,16 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return self._array.ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many ranks there are along each."""
+        """The number of ranks along each dimension."""
         return tuple(self._array.shape)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many ranks there are, in all or along a dimension."""
+        """The number of ranks, in all or along a dimension."""
         return int(self._array.size if mesh_dim is None else self._array.shape[mesh_dim])
 
     def _dim(self, named: int | str | None) -> int:
@@ -96,31 +96,31 @@ class DeviceMesh:
         return named
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
-        """The group along a dimension that this process is in."""
+        """This process's group along a dimension."""
         return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:
-        """The groups that this process is in, by dimension."""
+        """This process's groups, by dimension."""
         return list(self._groups)
 
     def get_rank(self) -> int:
-        """The number of this process among all."""
+        """The global rank of this process."""
         return get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """The place of this process along a dimension."""
+        """The index of this process along a dimension."""
         place = self.get_coordinate()
         if place is None:
             raise RuntimeError(f"rank {get_rank()} is not in the mesh {self._array.tolist()}")
         return place[self._dim(mesh_dim)]
 
     def get_coordinate(self) -> list[int] | None:
-        """The place of this process along every dimension; None if it is not in the mesh."""
+        """The index of this process along every dimension; None if it is not in the mesh."""
         found = np.argwhere(self._array == get_rank())
         return None if not len(found) else [int(i) for i in found[0]]
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        """The part of the mesh along some of its dimensions that this process is in."""
+        """The submesh along some dimensions that contains this process."""
         chosen = (names,) if isinstance(names, str) else tuple(names)
         dims = [self._dim(name) for name in chosen]
         place = self.get_coordinate()
@@ -165,7 +165,7 @@ def init_device_mesh(
     mesh_dim_names: tuple[str, ...] | None = None,
     backend_override: Any = None,
 ) -> DeviceMesh:
-    """All ranks in an array of this shape, numbered along the last dimension first."""
+    """All ranks in an array of this shape, in row-major order."""
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(

@@ -98,6 +98,6 @@ from ._work import (
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether a reduction has a meaning for complex numbers."""
+    """Whether a reduction is defined for complex numbers."""
     kinds = (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
     return any(ReduceOp(reduceOp) == ReduceOp(kind) for kind in kinds)

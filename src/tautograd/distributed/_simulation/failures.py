@@ -1,9 +1,9 @@
 """What failures cost: work since the last checkpoint, time to restart, and time to write checkpoints.
 
-Failures come at random, at a rate that grows with the number of ranks, also while a job restarts. With a mean time M
-between them, a restart of R and checkpoints of D seconds every T seconds of work, the expected time for T seconds of
-work is M exp(R / M) (exp((T + D) / M) - 1) (Daly, "A higher order estimate of the optimum checkpoint interval for
-restart dumps", 2006).
+Failures are random, at a rate proportional to the number of ranks, and also occur while a job restarts. With a mean
+time M between them, a restart of R and checkpoints of D seconds every T seconds of work, the expected time for T
+seconds of work is M exp(R / M) (exp((T + D) / M) - 1) (Daly, "A higher order estimate of the optimum checkpoint
+interval for restart dumps", 2006).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Failures:
     """How often ranks fail, and what is done about it."""
 
     per_hour: float
-    """Of one rank."""
+    """Failures of one rank per hour."""
     checkpoint: float = 30.0
     """Seconds to write a checkpoint."""
     restart: float = 300.0
-    """Seconds from a failure to the first new step: noticing it, starting, reading the checkpoint."""
+    """Seconds from a failure to the first new step: detecting it, restarting, reading the checkpoint."""
     every: float | None = None
-    """Seconds of work between checkpoints; by default what loses least."""
+    """Seconds of work between checkpoints; by default the interval that loses least."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Lost:
     """What is left of a job's time."""
 
     between_failures: float
-    """Hours, on average."""
+    """Mean time between failures of the job, in hours."""
     every: float
     """Seconds of work between checkpoints."""
     useful: float
-    """The share of time that ends up as progress."""
+    """The share of time that becomes progress."""
     per_failure: float
     """Seconds of work that a failure throws away, on average."""
 
 
 def lost(failures: Failures, ranks: int) -> Lost:
-    """What failures take from a job of so many ranks."""
+    """What failures cost a job of so many ranks."""
     if failures.per_hour < 0 or failures.checkpoint < 0 or failures.restart < 0:
         raise ValueError("failures: rates and times cannot be below 0")
     if failures.every is not None and failures.every <= 0:
@@ -61,7 +61,7 @@ def lost(failures: Failures, ranks: int) -> Lost:
 
 
 def useful(mean: float, restart: float, checkpoint: float, every: float) -> float:
-    """The share of time that ends up as progress; 0 where failures come faster than anything is done."""
+    """The share of time that becomes progress; 0 if failures come faster than anything gets done."""
     exponent = (restart + every + checkpoint) / mean
     if exponent > 700:  # exp would overflow
         return 0.0
@@ -69,7 +69,7 @@ def useful(mean: float, restart: float, checkpoint: float, every: float) -> floa
 
 
 def best_interval(mean: float, checkpoint: float) -> float:
-    """The time between checkpoints that loses least.
+    """The checkpoint interval that loses least.
 
     The derivative of T / (exp((T + D) / M) - 1) is 0 where (1 - T / M) exp((T + D) / M) = 1, and falls in T.
     """

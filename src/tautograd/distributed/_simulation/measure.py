@@ -1,14 +1,15 @@
-"""The network of this machine, measured: all_reduces of several sizes, and steps of a few ranks and of many.
+"""Measure this machine's network: all_reduces of several sizes, and steps of a few ranks and of many.
 
 python -m tautograd.distributed._simulation.measure RESULT.json
 
-Two ranks take A + S / B seconds for S bytes. Messages between ranks of a machine are copied by the ranks themselves, so
-that they share the cores for that, too. Ranks that take turns on a core find its caches full of each other's numbers,
-and look in vain whether the others have come. How much that costs is the processor time of steps (layers forward and
-backward, an all_reduce that is waited for, an update) of several ranks for each core, over that of two. Several of a
-kind follow each other, as in training: two ranks find in their caches what the step before has left there, and it is
-this that many lose. Some of it every wait costs, however little is done, and some grows with the work: exchanges with
-what they take anyway, computing with the memory that a step goes through. Steps of several sizes tell them apart.
+Two ranks take A + S / B seconds for S bytes. Ranks on one machine copy messages themselves, so copying competes for the
+cores, too. Ranks that take turns on a core find its caches full of each other's data, and poll in vain for ranks that
+are not running. The cost of that is the processor time of steps (layers forward and
+backward, an all_reduce that is waited for, an update) with several ranks per core, compared with two ranks. Several
+steps of a kind follow each other, as in training: two ranks find what the previous step left in their caches, and that
+is what many ranks lose. Part of the cost comes with every wait, however little is computed, and part grows with the
+work: exchanges with what they take anyway, computing with the memory that a step touches. Steps of several sizes
+separate these parts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SIZES = tuple(1 << power for power in range(8, 25, 2))  # bytes
 
 
 class Block(NamedTuple):
-    """A step's layers, its batch, and the bytes that are exchanged after it."""
+    """A step's layers, its batch, and the bytes exchanged after it."""
 
     width: int
     layers: int
@@ -45,7 +46,7 @@ class Block(NamedTuple):
         return self.layers * (self.width + 3) * self.width * 4 * 4
 
 
-# What a step computes and what it goes through are told apart by steps that have much of one and little of the other.
+# Steps with much of one and little of the other separate what a step computes from the memory it touches.
 STEPS = (
     Block(24, 6, 64, 1 << 12),
     Block(48, 4, 512, 1 << 17),
@@ -58,7 +59,7 @@ STEPS = (
 )
 _TURNS = 8
 _IN_A_ROW = 8
-_ALL = 1 << 30  # ranks on a machine: however many there are
+_ALL = 1 << 30  # ranks per machine: any number
 
 
 def cores() -> int:
@@ -67,7 +68,7 @@ def cores() -> int:
 
 
 def crowd(count: int) -> int:
-    """How many ranks show what crowding costs: several for each core, and not too many."""
+    """A number of ranks that shows the cost of crowding: several per core, and not too many."""
     return max(2 * count, min(4 * count, 8))
 
 
@@ -89,7 +90,7 @@ def here() -> Network:
 
 
 def here_times() -> dict[str, Any]:
-    """What ranks take here, few of them and many."""
+    """Times measured here, with few ranks and with many."""
     from .._launcher import Options, launch
 
     with tempfile.TemporaryDirectory(prefix="taut-network-") as folder:
@@ -101,7 +102,7 @@ def here_times() -> dict[str, Any]:
 
 
 def network_from(found: dict[str, Any], count: int) -> Network:
-    """The network that such times are of."""
+    """The network that fits such times."""
     few, many = found["few"], found["many"]
     latency, bandwidth = fitted(SIZES, found["walls"])
     link = bandwidth / GIGA, latency / MICRO
@@ -120,9 +121,9 @@ def network_from(found: dict[str, Any], count: int) -> Network:
 
 
 def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, float]:
-    """What crowding adds each time, and how many times as long the rest takes: neither makes anything faster."""
+    """What crowding adds each time, and the factor by which the rest slows down: it never speeds anything up."""
     x, y = np.array(least), np.array(crowded)
-    table = np.stack([1 / y, x / y], axis=1)  # by relative errors
+    table = np.stack([1 / y, x / y], axis=1)  # least squares on relative errors
     constant, factor = np.linalg.lstsq(table, np.ones(len(y)), rcond=None)[0]
     if factor < 1.0:
         return max(0.0, float(np.median(y - x))), 1.0
@@ -134,21 +135,21 @@ def _beyond(least: Sequence[float], crowded: Sequence[float]) -> tuple[float, fl
 def _added(
     few: Sequence[float], memory: Sequence[int], many: Sequence[float]
 ) -> tuple[float, float, float]:
-    """What crowding adds to a step: each time, for each second of computing, and for each byte that it goes through.
+    """What crowding adds to a step: each time, per second of computing, and per byte of memory touched.
 
-    None of them takes anything away.
+    None of them is negative.
     """
     from scipy.optimize import nnls
 
     table = np.stack([np.ones(len(few)), np.array(few), np.array(memory, float)], axis=1)
-    scale, largest = 1 / np.array(many), table.max(axis=0)  # by relative errors
+    scale, largest = 1 / np.array(many), table.max(axis=0)  # relative errors
     found, _ = nnls(table / largest * scale[:, None], (np.array(many) - few) * scale)
     constant, share, per_byte = found / largest
     return float(constant), float(share), float(per_byte)
 
 
 def _block(width: int) -> list[Any]:
-    """Layers of more than one kind, as programs have them: caches hold what an interpreter goes through, too."""
+    """Layers of more than one kind, as in real programs: the interpreter's own data occupies caches, too."""
     import tautograd
 
     nn = tautograd.nn
@@ -175,7 +176,7 @@ class _Load:
         self._exchanging: list[list[float]] = [[] for _ in STEPS]
 
     def run(self) -> None:
-        """A few steps of each size; the first of them finds nothing in the caches, and does not count."""
+        """Run a few steps of each size; the first starts with cold caches and does not count."""
         for i in range(len(STEPS)):
             for again in range(_IN_A_ROW):
                 computing, exchanging = self._step(i)
@@ -199,7 +200,7 @@ class _Load:
         return computing, time.process_time() - began - computing
 
     def times(self) -> dict[str, Any]:
-        """What a step takes on average over the ranks, in those that others on the machine disturb little."""
+        """The average over the ranks of what a step takes, from steps that the rest of the machine disturbs little."""
         from tautograd import distributed
 
         told: list[Any] = [None] * distributed.get_world_size(self._group)
@@ -216,7 +217,7 @@ class _Load:
 
 
 def _lower(seconds: list[float]) -> float:
-    """The lower quartile: what else runs on a machine can only add."""
+    """The lower quartile: other load on a machine can only add time."""
     return statistics.quantiles(seconds, n=4)[0]
 
 
@@ -256,7 +257,7 @@ def main(path: str) -> None:
         if rank < 2:
             walls.run()
             few.run()
-        distributed.barrier()  # the others wait here, asleep
+        distributed.barrier()  # the others sleep here
         many.run()
     found = {"walls": walls.seconds, "many": many.times()}
     if rank < 2:

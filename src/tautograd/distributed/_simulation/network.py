@@ -1,16 +1,16 @@
 """What an exchange costs: rounds of messages, each with a latency, and bytes through the narrowest link.
 
 The costs are those of the usual algorithms (Thakur, Rabenseifner and Gropp, "Optimization of Collective
-Communication Operations in MPICH", 2005; NCCL's rings and trees have the same two terms). With n ranks, S bytes in all,
-a latency of A and a bandwidth of B, for example:
+Communication Operations in MPICH", 2005; NCCL's rings and trees have the same two terms). For n ranks, S bytes in
+total, a latency of A and a bandwidth of B, for example:
 
     all_reduce   ring   2 (n - 1) A + 2 (n - 1) / n S / B
                  tree   2 log2(n) A + 2 (n - 1) / n S / B
                  short      log2(n) (A + S / B)
 
-A library takes the fastest, and so does the model. Ranks of a machine talk by its inner links; a machine has one
-link to the others, which a ring over all ranks crosses once, and which groups that reach across machines
-share.
+A library takes the fastest, and so does the model. Ranks of a machine use its inner links; each machine has one
+link to the others. A ring over all ranks crosses that link once; groups that span machines
+share it.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ GIGA, MICRO = 1e9, 1e-6
 
 @dataclass(frozen=True)
 class Network:
-    """Links between ranks, in bytes per second and seconds."""
+    """The links between ranks, and the cores that they share."""
 
     bandwidth: float
-    """Of a machine's link to the others, in GB/s, as messages get it (not the line's rate)."""
+    """Bandwidth of a machine's link to the others, in GB/s, as messages get it (not the line rate)."""
     latency: float = 5.0
-    """Of a message between machines, in microseconds."""
+    """Latency of a message between machines, in microseconds."""
     node: int = 1
-    """Ranks on a machine."""
+    """Ranks per machine."""
     inner_bandwidth: float = math.inf
-    """Between ranks of a machine, in GB/s."""
+    """Bandwidth between ranks of a machine, in GB/s."""
     inner_latency: float = 1.0
-    """In microseconds."""
+    """Latency between ranks of a machine, in microseconds."""
     cores: int = 0
-    """Cores that all ranks share, and that move the bytes (in the memory of a machine); 0: each rank has its own."""
+    """Cores that all ranks share and that also copy the bytes (within a machine's memory); 0: each rank has its own."""
     waiting: float = 1.0
-    """How much more processor time ranks need to exchange, with `crowd` of them for each core; with fewer, less in
-    proportion."""
+    """How much more processor time ranks need to exchange, with `crowd` of them per core; proportionally less with
+    fewer."""
     crowd: float = 2.0
-    """Ranks for each core."""
+    """Ranks per core."""
     looking: float = 0.0
-    """Microseconds of processor time that an exchange takes besides, with so many, to look in vain for the others."""
+    """Extra microseconds of processor time per exchange, with so many ranks, spent polling in vain."""
     returning: float = 0.0
-    """Microseconds that a rank's step takes longer, with so many, since others have used its caches."""
+    """Extra microseconds per step of a rank, with so many ranks, because others have used its caches."""
     slower: float = 0.0
-    """By which share a rank computes longer, with so many: it is interrupted the more often the longer it computes, and
-    finds its caches taken each time."""
+    """By what share computing slows down, with so many ranks: the longer a rank computes, the more often it is
+    interrupted, and each time it finds its caches evicted."""
     refill: float = math.inf
-    """GB/s at which what a step goes through (parameters, gradients, states) then comes back into them."""
+    """GB/s at which a step's memory (parameters, gradients, states) is read back into the caches."""
 
     def link(self, members: int, ranks: int, neighbours: bool) -> tuple[float, float]:
         """Latency and bandwidth of the narrowest link that a group uses."""
@@ -58,7 +58,7 @@ class Network:
         if members <= self.node and (neighbours or ranks <= self.node):
             return inside
         outside = self.bandwidth * GIGA
-        if members < ranks and not neighbours:  # every rank of the machine is in a group of its own
+        if members < ranks and not neighbours:  # every rank of the machine is in a different group
             outside /= min(self.node, ranks)
         return self.latency * MICRO, min(outside, inside[1])
 
@@ -77,7 +77,7 @@ class Network:
         return min(costs) * self._sharing(ranks, self._waiting(ranks)) + looking
 
     def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
-        """Latencies one after the other. A tree goes up inside of machines before it goes between them."""
+        """The latencies on the critical path. A tree combines ranks within machines before it crosses between them."""
         if tree and 1 < self.node < members == ranks:
             inner = rounds * math.log2(self.node) / math.log2(members)
             return inner * self.inner_latency * MICRO + (rounds - inner) * latency
@@ -88,28 +88,28 @@ class Network:
         return self._sharing(ranks, 1.0)
 
     def refilling(self, ranks: int, computing: float, memory: float) -> float:
-        """What a step that computes so long and goes through so many bytes takes longer, because others have had the
+        """The extra time of a step that computes so long and touches so many bytes, because other ranks have used the
         caches in between.
 
-        What it goes through counts once, however often it waits: between two waits it needs a part of that.
+        The memory counts once, however often the step waits: between two waits it needs only part of it.
         """
         seconds = self.returning * MICRO + self.slower * computing + memory / (self.refill * GIGA)
         return seconds * self._displaced(ranks) * self._sharing(ranks, 1.0)
 
     def _displaced(self, ranks: int) -> float:
-        """How often another rank had the core before, over how often with `crowd` ranks for each: one is enough."""
+        """How often another rank had the core before, relative to `crowd` ranks per core: one is enough."""
         if not 0 < self.cores < ranks or self.crowd <= 1:
             return 0.0
         return (1.0 - self.cores / ranks) / (1.0 - 1.0 / self.crowd)
 
     def _waiting(self, ranks: int) -> float:
-        """A rank looks for the others more often the longer they are away from a core."""
+        """How much a rank polls: more often the longer the others are off the core."""
         if not self.cores or self.crowd <= 1:
             return self.waiting
         return 1.0 + (self.waiting - 1.0) * self._crowdedness(ranks)
 
     def _crowdedness(self, ranks: int) -> float:
-        """0 where every rank has a core, 1 with `crowd` ranks for each."""
+        """0 if every rank has a core, 1 with `crowd` ranks per core."""
         if not self.cores or self.crowd <= 1:
             return 0.0
         return max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
@@ -118,12 +118,12 @@ class Network:
         return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0
 
     def stolen(self, ranks: int) -> float:
-        """The share of an exchange's time that its ranks cannot compute in."""
+        """The share of an exchange's time in which its ranks cannot compute."""
         return 1.0 - min(1.0, max(0.0, self.cores / ranks - 1.0)) if self.cores else 0.0
 
 
 def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
-    """Algorithms for a collective: rounds, shares of the bytes that go through a link, whether it is a tree."""
+    """Algorithms for a collective: rounds, the shares of the bytes that cross a link, and whether it is a tree."""
     rounds, others = math.ceil(math.log2(n)), (n - 1) / n
     if kind.startswith("all_reduce"):
         return [
@@ -137,11 +137,11 @@ def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
         return [(rounds, 0, True)]
     if kind.startswith("all_to_all"):
         return [(n - 1, others, False), (rounds, rounds / 2, True)]
-    # all_gather, gather, scatter, reduce_scatter and their kin
+    # all_gather, gather, scatter, reduce_scatter and their variants
     return [(n - 1, others, False), (rounds, others, True)]
 
 
-# As messages see them: four fifths of the line's rate, which is what large all_reduces reach.
+# As messages see them: four fifths of the line rate, which large all_reduces reach.
 PRESETS = {
     "ethernet-10": Network(1.0, 30),
     "ethernet-25": Network(2.5, 20),
@@ -152,7 +152,7 @@ PRESETS = {
 
 
 def network_of(text: str) -> Network:
-    """A network from a command line: a name, `bandwidth=12.5,latency=5,node=8`, or a name and what differs."""
+    """A network from a command line: a name, `bandwidth=12.5,latency=5,node=8`, or a name with changes."""
     first, *rest = text.split(",")
     if "=" in first:
         base, rest = None, [first, *rest]

@@ -1,8 +1,8 @@
-"""What a rank computes and sends in a step, as it happens: one line of JSON for each step of an optimizer.
+"""What a rank computes and sends in a step, recorded as it happens: one line of JSON per optimizer step.
 
-A step is a list of events: so much computing, an exchange that starts, an exchange that is waited for. Computing is
-kept by two clocks, the processor time of the thread and the time on the wall, because ranks that share cores
-have less of the one than of the other.
+A step is a list of events: computing for some time, an exchange that starts, an exchange that is waited for. Computing
+is measured by two clocks, the thread's processor time and wall time, because for ranks that share cores
+the first is less than the second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPUTE, START, WAIT = "compute", "start", "wait"
 
 
 def _work_of(future: Future) -> Work | None:
-    """The work that a future, or the one it was made from, stands for."""
+    """The work behind a future, or behind the one it was chained from."""
     owner: Any = future
     while isinstance(owner, Future):
         owner = getattr(owner._drive, "__self__", None)
@@ -33,7 +33,7 @@ def _work_of(future: Future) -> Work | None:
 
 
 def _memory(optimizer: Any) -> int:
-    """Bytes that a step goes through in any case: parameters and gradients (whole, also where they are sharded: a step
+    """Bytes that a step touches in any case: parameters and gradients (whole even where they are sharded, since a step
     gathers them), and the optimizer's states."""
     held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     gradients = [parameter.grad for parameter in held if parameter.grad is not None]
@@ -64,7 +64,7 @@ class Recording:
         self._ends.append(register_optimizer_step_post_hook(self._stepped).remove)
 
     def end(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         while self._ends:
             self._ends.pop()()
         self._file.close()
@@ -83,7 +83,7 @@ class Recording:
         self._events.append([COMPUTE, cpu, wall])
 
     def _apart(self) -> bool:
-        """Whether a call is another thread's, or part of one that is recorded already."""
+        """Whether a call comes from another thread, or is part of one that is recorded already."""
         return self._inside or threading.get_ident() != self._thread
 
     def _timed(self, call: Callable[[], Any]) -> Any:

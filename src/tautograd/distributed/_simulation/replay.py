@@ -1,8 +1,8 @@
-"""A step on as many ranks as you like: every rank's clock, exchange by exchange.
+"""A step on any number of ranks: every rank's clock, exchange by exchange.
 
-An exchange starts when the last rank of its group has come and the one before it in the same group is done; who waits
-for it goes on when it is over. What a rank computes meanwhile is not lost: that is the overlap. Ranks differ: some
-are slower in every step, and each step of each has some luck of its own.
+An exchange starts when the last rank of its group has arrived and the group's previous exchange is done; a rank that
+waits for it continues when it is over. What a rank computes in the meantime is not lost: that is the overlap. Ranks
+differ: some are slower in every step, and each step of each rank varies at random.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .network import Network
 from .recording import COMPUTE, START
 from .steps import CannotSimulate, Step
 
-STEPS = 8  # in a row, so that luck is an average
+STEPS = 8  # in a row, to average out the randomness
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Stragglers:
     """How ranks differ."""
 
     jitter: float = 0.0
-    """Standard deviation of what a rank needs for a step, as a share of it."""
+    """Standard deviation of a rank's time per step, as a share of it."""
     slow: float = 0.0
-    """The share of ranks that are slower all the time."""
+    """The share of ranks that are always slower."""
     slowdown: float = 1.0
     """How many times as long they take."""
     spread: float = 0.0
-    """Standard deviation of the ranks' own paces, as a share: the same chips are not equally fast, in every step."""
+    """Standard deviation of the ranks' own speeds, as a share: equal chips are not equally fast, in every step."""
 
     @property
     def differ(self) -> bool:
@@ -50,13 +50,13 @@ class Predicted:
     ranks: int
     seconds: float
     computing: float
-    """What a rank computes, the cores it shares included."""
+    """A rank's computing time, including the effect of shared cores."""
     exposed: float
-    """What ranks that are all alike wait for exchanges."""
+    """What ranks would wait for exchanges if all were alike."""
     straggling: float
-    """What they wait for slower ranks on top of that."""
+    """What they wait in addition for slower ranks."""
     efficiency: float
-    """One rank's step, by itself, over this one."""
+    """The time of one rank's step on its own, divided by this one's."""
 
 
 def predict(
@@ -68,7 +68,7 @@ def predict(
     strong: bool = False,
     seed: int = 0,
 ) -> Predicted:
-    """A step on so many ranks; `strong` divides the recorded ranks' work among them, else each has its own."""
+    """Predict a step on so many ranks; `strong` divides the recorded ranks' work among them, else each has its own."""
     if ranks < 1:
         raise ValueError(f"ranks: {ranks} is below 1")
     share = step.ranks / ranks if strong else 1.0
@@ -83,7 +83,7 @@ def predict(
         pace[random.permutation(ranks)[:count]] *= stragglers.slowdown
 
         def luck() -> Any:
-            # Log-normal: of mean 1, never negative, and with a long side where lateness lies.
+            # Log-normal: mean 1, never negative, and with a long tail, as delays have.
             spread = np.sqrt(np.log1p(stragglers.jitter**2))
             return pace * random.lognormal(-(spread**2) / 2, spread, ranks)
 
@@ -93,9 +93,9 @@ def predict(
 
 
 def _paces(spread: float, ranks: int) -> Any:
-    """How long each of so many ranks takes, as a rule: the expected order statistics of a normal deviate (Blom, 1958).
+    """How long each of so many ranks usually takes: expected order statistics of a normal deviate (Blom, 1958).
 
-    Drawn ones would make a prediction for few ranks a matter of luck.
+    Random draws would make a prediction for few ranks a matter of luck.
     """
     normal = statistics.NormalDist()
     return np.array(
@@ -104,7 +104,7 @@ def _paces(spread: float, ranks: int) -> Any:
 
 
 def _pace(step: Step, network: Network, ranks: int, share: float) -> float:
-    """How long a rank takes for what took one second by itself."""
+    """How long a rank takes for what took one second on its own."""
     if not step.computing:
         return share * network.crowding(ranks)
     computing = share * step.computing
@@ -116,7 +116,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
     """Seconds of a step, by a clock for each rank."""
     usual, stolen = _pace(step, network, ranks, share), network.stolen(ranks)
     clocks = np.zeros(ranks)
-    free: dict[tuple[int, bool], Any] = {}  # when a group's exchanges so far are over
+    free: dict[tuple[int, bool], Any] = {}  # when each group's exchanges so far are over
     costs, members = [], []
     for exchange in step.exchanges:
         count = exchange.group.at(ranks)
@@ -146,7 +146,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
 
 
 def _latest(clocks: Any, members: int, neighbours: bool) -> Any:
-    """For each rank, when the last of its group comes."""
+    """For each rank, when the last rank of its group arrives."""
     groups = clocks.reshape(-1, members) if neighbours else clocks.reshape(members, -1).T
     latest = np.repeat(groups.max(axis=1), members).reshape(groups.shape)
     return (latest if neighbours else latest.T).reshape(-1)

@@ -1,9 +1,9 @@
-"""Recorded steps as one program that any number of ranks can run: what is computed, what is exchanged, how it grows.
+"""Recorded steps as one program that any number of ranks can run: what is computed and exchanged, and how it grows.
 
-All ranks of a recording make the same calls; how long they compute is the median over steps and ranks. How an
-exchange grows with the number of ranks is read off two recordings of different sizes. One recording cannot
-tell: then a tensor that is reduced or sharded is taken to have the same size on any number of ranks, and one that is
-gathered from all to grow with them.
+All ranks of a recording make the same calls; computing time is the median over steps and ranks. How an
+exchange grows with the number of ranks follows from two recordings of different sizes. One recording cannot show it:
+then a tensor that is reduced or sharded is assumed to have the same size on any number of ranks, and one that is
+gathered from all ranks to grow with them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 from .recording import COMPUTE, START, WAIT
 
-WARM_UP = 2  # steps in which memory is first touched and kernels are made
-# What the tensors of the result are, if not all that is exchanged: each rank's share of it.
+WARM_UP = 2  # steps that touch memory for the first time and compile kernels
+# What the result's tensors are, where they are not all that is exchanged: each rank's share of it.
 _SHARES = ("reduce_scatter", "reduce_scatter_tensor", "scatter")
-# Kinds whose tensors have a size of their own, that of a parameter or a gradient; others gather one from each rank.
+# Kinds whose tensors have a fixed size, that of a parameter or a gradient; others gather one from each rank.
 _OF_ONE_SIZE = (
     "all_reduce", "all_reduce_coalesced", "broadcast", "reduce", "all_gather_into_tensor",
     "reduce_scatter_tensor", "barrier",
@@ -30,32 +30,32 @@ _OF_ONE_SIZE = (
 
 
 class CannotSimulate(ValueError):
-    """A recording from which nothing follows for other numbers of ranks."""
+    """A recording that allows no prediction for other numbers of ranks."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A number that grows with the number of ranks, or does not."""
+    """A number that is linear in the number of ranks, or constant."""
 
     constant: float
     per_rank: float = 0.0
 
     def at(self, ranks: int) -> float:
-        """Its value there."""
+        """Its value for this number of ranks."""
         return self.constant + self.per_rank * ranks
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A collective: what it moves, and between whom."""
+    """A collective: what it moves, and among which ranks."""
 
     kind: str
     bytes: Linear
-    """All that is exchanged: the whole that is gathered, scattered or reduced."""
+    """Total bytes exchanged: the whole that is gathered, scattered or reduced."""
     group: Linear
     """How many ranks take part."""
     neighbours: bool
-    """Whether they are ranks that follow each other, so that they fit into a machine."""
+    """Whether the ranks are consecutive, so that they fit into one machine."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,20 @@ class Step:
     """A training step of any rank."""
 
     program: tuple[tuple[str, float], ...]
-    """Seconds that are computed, numbers of exchanges that start, and that are waited for."""
+    """Seconds of computing, numbers of exchanges that start, and of exchanges that are waited for."""
     exchanges: tuple[Exchange, ...]
     ranks: int
-    """Of the (first) recording."""
+    """Number of ranks in the (first) recording."""
     seconds: float
-    """What a step took there, on the wall."""
+    """Wall time of a step there."""
     clock: str
-    """Whose seconds `compute` has: "cpu" or "wall"."""
+    """Which clock `compute` is in: "cpu" or "wall"."""
     memory: float = 0.0
     """Bytes of parameters, gradients and the optimizer's states."""
 
     @property
     def computing(self) -> float:
-        """Seconds that a rank computes."""
+        """Seconds that a rank spends computing."""
         return sum(value for kind, value in self.program if kind == COMPUTE)
 
 
@@ -91,7 +91,7 @@ def read(folder: Path, ranks: int) -> list[list[dict[str, Any]]]:
 
 
 def step_of(recordings: Sequence[list[list[dict[str, Any]]]], clock: str) -> Step:
-    """One step from recordings (rank by rank, step by step) of one or two numbers of ranks."""
+    """One step, from recordings (rank by rank, step by step) of one or two numbers of ranks."""
     usual = [_usual(recording) for recording in recordings]
     first = usual[0]
     shapes = [_shape(steps[0]) for steps in usual]
@@ -112,7 +112,7 @@ def step_of(recordings: Sequence[list[list[dict[str, Any]]]], clock: str) -> Ste
             open_ones[event[1]] = None
         else:
             open_ones.pop(event[1], None)
-    program += [(WAIT, number) for number in open_ones]  # nothing outlasts a step
+    program += [(WAIT, number) for number in open_ones]  # no exchange outlasts a step
     exchanges = [
         _exchange(_largest(found), sizes)
         for found in zip(*(_starts(steps) for steps in usual), strict=True)
@@ -123,7 +123,7 @@ def step_of(recordings: Sequence[list[list[dict[str, Any]]]], clock: str) -> Ste
 
 
 def _usual(recording: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The steps of all ranks that make the calls that most steps make."""
+    """The steps, on all ranks, that make the calls that most steps make."""
     steps = [step for own in recording for step in own[WARM_UP:]]
     if not steps:
         raise CannotSimulate(
@@ -144,19 +144,19 @@ def _usual(recording: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def _shape(step: dict[str, Any]) -> tuple[Any, ...]:
-    """What has to be equal for two steps to be the same program; a root's list has a size of its own."""
+    """What must be equal for two steps to be the same program; a root's list has its own size."""
     return tuple((event[2] if event[0] == START else event[0], event[1] if event[0] == WAIT else 0)
                  for event in step["events"])  # fmt: skip
 
 
 def _starts(steps: list[dict[str, Any]]) -> list[list[list[Any]]]:
-    """For each exchange, the event of every step."""
+    """For each exchange, its event in every step."""
     columns = zip(*(step["events"] for step in steps), strict=True)
     return [list(events) for events in columns if events[0][0] == START]
 
 
 def _largest(found: Sequence[list[list[Any]]]) -> list[list[Any]]:
-    """Of each recording the event with the most bytes: a root's, where others have none."""
+    """From each recording, the event with the most bytes: a root's, where others have none."""
     return [max(events, key=lambda event: int(event[3])) for events in found]
 
 

@@ -1,4 +1,4 @@
-"""`torch.distributed._tensor`: what `torch.distributed.tensor` was before it became public."""
+"""`torch.distributed._tensor`: the name of `torch.distributed.tensor` before it became public."""
 
 from ..tensor import *  # noqa: F403
 from ..tensor import __all__ as __all__

@@ -1,4 +1,4 @@
-"""Tensors over ranks, by the name of their first module."""
+"""`DTensor` and its functions, under the name of their first module."""
 
 from ..tensor import DTensor, distribute_module, distribute_tensor
 

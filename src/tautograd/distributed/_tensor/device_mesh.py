@@ -1,4 +1,4 @@
-"""The mesh, by the name of its first module."""
+"""The mesh, under the name of its first module."""
 
 from ..device_mesh import DeviceMesh, init_device_mesh
 

@@ -1,4 +1,4 @@
-"""Placements, by the name of their first module."""
+"""Placements, under the name of their first module."""
 
 from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 

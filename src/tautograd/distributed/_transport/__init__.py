@@ -1,5 +1,5 @@
-"""What carries numbers between processes: MPI for memory of the CPU, NCCL for that of NVIDIA's GPUs.
+"""What moves data between processes: MPI for CPU memory, NCCL for NVIDIA GPUs.
 
-A transport knows flat, contiguous arrays and nothing of tensors. Each of its calls starts something and gives
-a request, whose `test()` says whether it is done and never waits.
+A transport handles flat, contiguous arrays and knows nothing of tensors. Each of its calls starts something and
+returns a request, whose `test()` says whether it is done and never blocks.
 """

@@ -1,4 +1,4 @@
-"""What a group asks of a transport: collectives on flat arrays, none of which waits."""
+"""What a group needs of a transport: collectives on flat arrays, none of which blocks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .._reduce_op import ReduceOp
 
 
 class Request(Protocol):
-    """Something under way."""
+    """An operation in flight."""
 
     def test(self) -> bool:
-        """Move it on if possible; whether it is done."""
+        """Make progress if possible; whether it is done."""
 
     def received(self) -> tuple[int, int] | None:
-        """Of a message that has arrived: whose it was, and how many bytes it had."""
+        """For a message that has arrived: its sender and its size in bytes."""
 
 
 class Transport(Protocol):

@@ -1,4 +1,4 @@
-"""MPI by mpi4py: every collective as its non-blocking kind, on NumPy's arrays of any dtype."""
+"""MPI through mpi4py: every collective in its non-blocking form, on NumPy arrays of any dtype."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _smallest(one: Any, other: Any, out: Any) -> None:
 
 
 def _extreme(choose: Any, signs: Any, one: Any, other: Any, out: Any) -> None:
-    """A function of two floats whose order makes no difference: NaN is the result if either is, and -0 is below 0.
+    """A symmetric function of two floats: NaN is the result if either is, and -0 is below 0.
 
-    Each rank may reduce in an order of its own, and all have to come to the same. MPI's own MAX and MIN drop NaN or
-    keep it, depending on which of the two comes first.
+    Ranks may reduce in different orders, and all have to get the same result. MPI's own MAX and MIN drop or keep NaN
+    depending on which of the two comes first.
     """
     bits = np.dtype(f"u{one.dtype.itemsize}")
     zeros = np.flatnonzero((one == 0) & (other == 0))
@@ -32,7 +32,7 @@ def _extreme(choose: Any, signs: Any, one: Any, other: Any, out: Any) -> None:
     out.view(bits)[zeros] = kept
 
 
-# MPI has no 16-bit floats: their reductions are NumPy's, which MPI calls on two runs of elements.
+# MPI has no 16-bit floats: their reductions are NumPy functions, which MPI calls on two runs of elements.
 _BY_NUMPY: dict[RedOpType, Any] = {
     RedOpType.SUM: np.add,
     RedOpType.AVG: np.add,
@@ -105,12 +105,12 @@ class TooLong(RuntimeError):
     """More bytes came than there is room for."""
 
 
-# What was given up before it was done: MPI may still write to its arrays, whenever a late rank comes.
+# Requests abandoned before they were done: MPI may still write to their arrays, when a late rank comes.
 _given_up: list[Any] = []
 
 
 class MpiRequest:
-    """A request of MPI's; the arrays it works on are kept until it is done."""
+    """An MPI request; keeps the arrays it works on alive until it is done."""
 
     __slots__ = ("_kept", "_request", "_status")
 
@@ -123,7 +123,7 @@ class MpiRequest:
         self._status: Any = None
 
     def test(self) -> bool:
-        """Let MPI move on; whether this is done."""
+        """Let MPI make progress; whether this request is done."""
         if self._status is None:
             library = _mpi()
             status = library.Status()
@@ -139,7 +139,7 @@ class MpiRequest:
         return True
 
     def received(self) -> tuple[int, int]:
-        """Who sent what has arrived, and how many bytes it had."""
+        """The sender of the message that arrived, and its size in bytes."""
         return self._status.Get_source(), self._status.Get_count(_mpi().BYTE)
 
 

@@ -1,8 +1,8 @@
-"""NCCL by CuPy's binding: collectives on a GPU's memory, in the order of a stream of their own.
+"""NCCL through CuPy's binding: collectives on GPU memory, in the order of their own stream.
 
-A group that has it has MPI as well: the identity of the communicator travels by it, and so do barriers. What
-NCCL has no collective for is a group of its sends and receives. It refuses two ranks on a device: each rank needs a
-GPU of its own.
+A group that has NCCL has MPI as well: MPI carries the communicator's unique id and the barriers. Where
+NCCL has no collective, a group of its sends and receives is used. It refuses two ranks on one device: each rank needs
+its own GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._reduce_op import RedOpType, ReduceOp
 _OPERATIONS = {
     RedOpType.SUM: 0,
     RedOpType.PREMUL_SUM: 0,
-    RedOpType.AVG: 0,  # divided afterwards, as everywhere: one meaning on every transport
+    RedOpType.AVG: 0,  # divided afterwards, so that it means the same on every transport
     RedOpType.PRODUCT: 1,
     RedOpType.MAX: 2,
     RedOpType.MIN: 3,
@@ -28,18 +28,18 @@ _DATATYPES = {
 
 
 class NcclRequest:
-    """Work on a stream: done when an event recorded after it has come."""
+    """Work on a stream; done when an event recorded after it has completed."""
 
     def __init__(self, stream: Any, *kept: Any) -> None:
         self._event = stream.record()
         self._kept = kept
 
     def test(self) -> bool:
-        """Whether the GPU has come past it."""
+        """Whether the GPU has passed it."""
         return bool(self._event.done)
 
     def received(self) -> None:
-        """NCCL does not say who sent."""
+        """None: NCCL does not report the sender."""
         return
 
 
@@ -66,7 +66,7 @@ class NcclTransport:
             return NcclRequest(self._stream, *kept)
 
     def _words(self, buffer: Any, op: ReduceOp | None = None) -> tuple[int, int]:
-        """How many elements, and of which type; complex numbers are pairs, bytes carry what is only moved."""
+        """The number of elements and their NCCL type: complex numbers are pairs; what is only moved is bytes."""
         name = buffer.dtype.name
         if op is not None and op.op not in _OPERATIONS:
             raise RuntimeError(f"Cannot use ReduceOp.{op.op.name} with NCCL")
@@ -110,7 +110,7 @@ class NcclTransport:
         )
 
     def _exchange(self, sends: Sequence[Any], receives: Sequence[Any]) -> NcclRequest:
-        """Messages to and from each rank at once; None where there is none."""
+        """Messages to and from each rank at once; None for none."""
 
         def work(stream: int) -> None:
             self._nccl.groupStart()

@@ -1,4 +1,4 @@
-"""`torch.distributed.algorithms`: uneven inputs, and hooks that say how gradients travel."""
+"""`torch.distributed.algorithms`: uneven inputs, and hooks that decide how gradients are sent."""
 
 from ..._lazy import named_later as _named_later
 

@@ -1,7 +1,7 @@
-"""`Join`: ranks with different numbers of batches. One that has none left shadows what the others do.
+"""`Join`: ranks with different numbers of batches. A rank that has run out shadows what the others do.
 
-At each iteration every rank says whether it still has a batch. A rank that has none goes on with the
-collectives of the others until nobody has one.
+At each iteration every rank announces whether it still has a batch. A rank without one keeps taking part in the
+others' collectives until nobody has one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _ENDED, _GOES_ON, _GOES_ON_WITHOUT_SYNC, _STOPPED = 0, 1, 2, 3
 
 
 class JoinHook:
-    """What a rank without batches does at each iteration of the others, and at the end."""
+    """What a rank without batches does at each of the others' iterations, and at the end."""
 
     def main_hook(self) -> None:
-        """Take part in one iteration of the others."""
+        """Take part in one of the others' iterations."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """After the last iteration of all; whether this rank is among those that had the most."""
+        """Called after everyone's last iteration, with whether this rank is among those that had the most."""
 
 
 class Joinable:
@@ -38,17 +38,17 @@ class Joinable:
         self._join_config: Join | None = None
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What to do for it."""
+        """The hook that shadows it."""
         raise NotImplementedError(f"{type(self).__name__} says what a rank without batches does")
 
     @property
     def join_device(self) -> Any:
-        """Where the join's own numbers are."""
+        """The device for the join's own collectives."""
         raise NotImplementedError(f"{type(self).__name__} says where the join's own numbers are")
 
     @property
     def join_process_group(self) -> Any:
-        """Whose ranks join."""
+        """The group whose ranks join."""
         raise NotImplementedError(f"{type(self).__name__} says whose ranks join")
 
 
@@ -56,7 +56,7 @@ class Join:
     """A context in which ranks may have different numbers of batches.
 
     `active` are the ranks that have a batch in this iteration, `syncs` is whether they exchange gradients in it, and
-    `last`, at the end, one of those that had the most: for hooks that have to know.
+    `last`, at the end, is one of the ranks that had the most: for hooks that need to know.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Join:
         return [int(value) for value in all_said._data]
 
     def _hear(self, what: int) -> None:
-        """Say how it stands here, and note who has a batch."""
+        """Announce this rank's status, and record who has a batch."""
         said = self._said(what)
         self.active = [
             i for i, value in enumerate(said) if value in (_GOES_ON, _GOES_ON_WITHOUT_SYNC)
@@ -110,7 +110,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any, syncs: bool = True) -> None:
-        """Say that this rank has another batch; once an iteration, before its collectives."""
+        """Announce that this rank has another batch; once per iteration, before its collectives."""
         if not hasattr(joinable, "_join_config"):
             raise AssertionError(
                 f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
@@ -152,7 +152,7 @@ class Join:
 
 
 class _Notified(JoinHook):
-    """A hook that is told, in every iteration on every rank, how the join stands."""
+    """A hook that is notified, in every iteration on every rank, of the join's state."""
 
     def notified(self, context: Join) -> None:
-        """Before the collectives of an iteration, and before the end."""
+        """Called before an iteration's collectives, and before the end."""

@@ -1,7 +1,7 @@
-"""`torch.distributed.checkpoint`: each rank writes its share; a checkpoint is there whole, or not at all.
+"""`torch.distributed.checkpoint`: each rank writes its share; a checkpoint is complete, or does not exist.
 
-A value that several ranks have is written by one of them, the share of each being about the same size; a value
-that one rank has alone (a part of a sharded optimizer) is written by that one. Any number of ranks can load it.
+A value that several ranks have is written by one of them, so that the shares are about equal in size; a value
+that only one rank has (part of a sharded optimizer) is written by that one. Any number of ranks can load it.
 """
 
 from .folder import CheckpointException, FileSystemReader, FileSystemWriter, latest

@@ -1,4 +1,4 @@
-"""Chunks of a tensor in a checkpoint: which one a rank has, and a region put together from those that are stored."""
+"""Chunks of a tensor in a checkpoint: which one a rank has, and assembling a region from stored ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bounds = tuple[tuple[int, int], ...]  # where a chunk begins and ends along each
 
 
 def is_spread(value: Any) -> bool:
-    """Whether a value is a `DTensor`; a program that has not loaded their module has none."""
+    """Whether a value is a `DTensor`; there are none in a program that has not loaded its module."""
     module = sys.modules.get("tautograd.distributed.tensor._array")
     return module is not None and type(getattr(value, "_data", None)) is module.DistributedArray
 
@@ -28,14 +28,14 @@ def own_bounds(tensor: Any) -> Bounds:
 
 
 def own_chunk(tensor: Any) -> Any:
-    """This rank's chunk of a `DTensor`, as it is written."""
+    """This rank's chunk of a `DTensor`, in the form that is written."""
     if any(placement.is_partial() for placement in tensor.placements):
         raise ValueError("a DTensor with partial sums cannot be saved; redistribute it first")
     return tensor.detach().to_local().clone()
 
 
 def checked_chunks(entry: Any) -> list[dict[str, Any]]:
-    """The chunks of an entry of the table, which somebody else may have written."""
+    """The chunks of an entry of the table, validated: somebody else may have written it."""
     shape = entry["is"][1]
     chunks = entry["chunks"]
     if not isinstance(chunks, list) or not chunks:
@@ -52,7 +52,7 @@ def checked_chunks(entry: Any) -> list[dict[str, Any]]:
 
 
 def assembled(entry: dict[str, Any], bounds: Bounds | None, stored: Callable[[str], Any]) -> Any:
-    """The part of a tensor within the bounds, copied from the chunks that reach into it."""
+    """The part of a tensor within the bounds, copied from the chunks that overlap it."""
     dtype, shape = entry["is"]
     if bounds is None:
         bounds = tuple((0, extent) for extent in shape)
@@ -77,7 +77,7 @@ def assembled(entry: dict[str, Any], bounds: Bounds | None, stored: Callable[[st
 
 
 def _within(region: list[tuple[int, int]], bounds: Any) -> tuple[slice, ...]:
-    """Where a region lies in what the bounds enclose."""
+    """A region as an index into what the bounds enclose."""
     return tuple(
         slice(low - start, high - start)
         for (low, high), (start, _) in zip(region, bounds, strict=True)

@@ -1,8 +1,8 @@
-"""A checkpoint as a folder: a file of each rank's share, and the table of what is where.
+"""A checkpoint as a folder: one file per rank's share, and a table that says where each value is.
 
-A save writes files under names that the table does not have yet, then replaces the table at once, and takes the
-files away that only the old table named. So the folder holds a whole checkpoint, the old one or the new one, at every
-moment, and other files in it are left alone.
+A save writes files under names that the table does not have yet, replaces the table atomically, then removes the
+files that only the old table named. So at every moment the folder holds a whole checkpoint, the old or the new one,
+and other files in it are left alone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class CheckpointException(RuntimeError):
 
 
 class FileSystemWriter:
-    """Where a checkpoint is written."""
+    """A folder to write a checkpoint to."""
 
     def __init__(self, path: str | os.PathLike[str], **_: Any) -> None:
         self.path = Path(path)
 
 
 class FileSystemReader:
-    """Where a checkpoint is read."""
+    """A folder to read a checkpoint from."""
 
     def __init__(self, path: str | os.PathLike[str], **_: Any) -> None:
         self.path = Path(path)
@@ -52,22 +52,22 @@ def folder_of(checkpoint_id: Any, storage: Any, name: str) -> Path:
 
 
 def share_name(rank: int, save: int) -> str:
-    """The file of a rank's share, in the folder's so-many-th save."""
+    """The file name of a rank's share in the folder's save of this number."""
     return f"__{rank}_{save}.distcp"
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder holds a checkpoint. Files without a table are what a killed save has left."""
+    """Whether a folder holds a checkpoint. Files without a table are left over from a killed save."""
     return (folder / TABLE).is_file()
 
 
 def files_of(entry: dict[str, Any]) -> list[str]:
-    """The files that hold a value: one, or one for each of its chunks."""
+    """The files that hold a value: one, or one per chunk."""
     return [part["file"] for part in entry.get("chunks", [entry])]
 
 
 def read_table(folder: Path) -> dict[str, dict[str, Any]]:
-    """Which files of the folder hold which value, and what it is."""
+    """The table: which files of the folder hold which value, and what it is."""
     if not is_whole(folder):
         raise CheckpointException(f"'{folder}' holds no whole checkpoint")
     try:
@@ -87,7 +87,7 @@ def read_table(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def write_table(folder: Path, values: dict[str, Any], ranks: int) -> None:
-    """Make what was written the folder's checkpoint, and clear what is none any more."""
+    """Make the files written the folder's checkpoint, and remove those it no longer needs."""
     text = json.dumps({"version": 1, "ranks": ranks, "values": values})
     with replacing(folder / TABLE) as file:
         file.write(text.encode())
@@ -95,7 +95,7 @@ def write_table(folder: Path, values: dict[str, Any], ranks: int) -> None:
 
 
 def _clear(folder: Path, named: set[str]) -> None:
-    """Take shares away that no table names, and what killed writers had begun; no error if that fails."""
+    """Remove shares that no table names, and what killed writers had begun; failing to is no error."""
     names: list[str] = []
     with contextlib.suppress(OSError):
         names = os.listdir(folder)
@@ -108,18 +108,18 @@ def _clear(folder: Path, named: set[str]) -> None:
 
 
 def next_save(folder: Path) -> int:
-    """The number of a folder's next save: none of the files it will write is in use."""
+    """The number of a folder's next save, for which none of its file names is in use."""
     if not is_whole(folder):
         return 0
     try:
         names: Any = [name for entry in read_table(folder).values() for name in files_of(entry)]
-    except CheckpointException:  # of another program's, perhaps
+    except CheckpointException:  # another program's, perhaps
         names = os.listdir(folder)
     found = [_SHARE.fullmatch(name) for name in names]
     return max((int(match[1]) for match in found if match), default=-1) + 1
 
 
 def latest(folder: str | os.PathLike[str]) -> Path | None:
-    """The checkpoint in a folder of checkpoints that was finished last; None if there is none."""
+    """The checkpoint that was finished last in a folder of checkpoints; None if there is none."""
     whole = [path for path in Path(folder).glob("*") if is_whole(path)]
     return max(whole, key=lambda path: (path / TABLE).stat().st_mtime_ns, default=None)

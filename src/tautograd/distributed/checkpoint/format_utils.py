@@ -1,4 +1,4 @@
-"""A checkpoint of many ranks as one file, and the other way round."""
+"""Converting a checkpoint of many ranks to one file, and back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["dcp_to_torch_save", "torch_save_to_dcp"]
 def dcp_to_torch_save(
     dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]
 ) -> None:
-    """Write all of a checkpoint into one file, which `torch.load` reads."""
+    """Write a whole checkpoint to one file, which `torch.load` reads."""
     save_file(everything(Path(dcp_checkpoint_dir)), torch_save_path)
 
 
 def torch_save_to_dcp(
     torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]
 ) -> None:
-    """Write what one file holds as a checkpoint that any number of ranks loads."""
+    """Write the contents of one file as a checkpoint that any number of ranks can load."""
     state = load_file(torch_save_path)
     save(state, checkpoint_id=dcp_checkpoint_dir, no_dist=True)

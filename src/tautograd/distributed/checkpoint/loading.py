@@ -1,4 +1,4 @@
-"""Reading a checkpoint. Nothing in it is run, and a state is changed only once all of it was read."""
+"""Reading a checkpoint. Nothing in it is executed, and a state is changed only after all of it was read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load(
     process_group: Any = None,
     no_dist: bool = False,
 ) -> None:
-    """Read a checkpoint into the tensors of a state; other values are put in the place of the old ones."""
+    """Read a checkpoint into the tensors of a state, in place; other values are replaced."""
     folder = folder_of(checkpoint_id, storage_reader, "storage_reader")
     alone = no_dist or not is_initialized()
     if not alone and member(process_group) is None:
@@ -47,7 +47,7 @@ def _table_or_problem(folder: Path) -> dict[str, Any] | str:
 
 
 def everything(folder: Path) -> dict[str, Any]:
-    """All of a checkpoint as the nest of dictionaries that was saved, with whole tensors."""
+    """A whole checkpoint as the nested dictionaries that were saved, with whole tensors."""
     table = read_table(folder)
     shares = _Shares(folder, table)
     found: dict[str, Any] = {}
@@ -61,14 +61,14 @@ def everything(folder: Path) -> dict[str, Any]:
 
 
 class _Shares:
-    """The values of a checkpoint, each file opened when it is first asked for."""
+    """The values of a checkpoint; each file is opened on first use."""
 
     def __init__(self, folder: Path, table: dict[str, Any]) -> None:
         self._folder, self._table = folder, table
         self._opened: dict[str, Any] = {}
 
     def value(self, key: str, bounds: Bounds | None = None) -> Any:
-        """A value; of a tensor, with `bounds`, the part that they enclose."""
+        """A value; with `bounds`, the part of a tensor that they enclose."""
         if key not in self._table:
             raise CheckpointException(f"Missing key in checkpoint state_dict: {key}.")
         entry = self._table[key]
@@ -83,7 +83,7 @@ class _Shares:
         return value[tuple(slice(low, high) for low, high in bounds)]
 
     def shape(self, key: str) -> tuple[int, ...] | None:
-        """The shape of a whole tensor, as the table has it; None if it says nothing of it."""
+        """The shape of a whole tensor according to the table; None if it has none."""
         described = self._table.get(key, {}).get("is")
         known = isinstance(described, list) and len(described) == 2
         return tuple(described[1]) if known else None
@@ -105,7 +105,7 @@ class _Shares:
 def _plan(
     state: dict[Any, Any], prefix: tuple[str, ...], shares: _Shares, changes: list[Any]
 ) -> None:
-    """Read what a state asks for; `changes` are calls that put it in place."""
+    """Read what a state asks for; `changes` are calls that install it."""
     for key, present in state.items():
         path = (*prefix, name_of(key))
         if isinstance(present, dict):

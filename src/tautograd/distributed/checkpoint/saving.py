@@ -1,4 +1,4 @@
-"""Writing a checkpoint: every rank its share, and one of them the table."""
+"""Writing a checkpoint: each rank writes its share, and one of them the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _size(value: Any) -> int:
 
 
 def _told(value: Any) -> tuple[int, list[Any], Bounds | None]:
-    """What the others need to know of a value: its size, what it is, and which chunk of it is here."""
+    """What the others need to know of a value: its size, what it is, and which chunk of it is on this rank."""
     if not hasattr(value, "_data"):
         return _size(value), ["object"], None
     described = [str(value.dtype), list(value.shape)]
@@ -44,7 +44,7 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> None:
-    """Write a state; every rank calls this. It is there when the call returns, on every rank."""
+    """Write a state; every rank calls this. When the call returns, it is complete on every rank."""
     alone = no_dist or not is_initialized()
     if not alone and member(process_group) is None:
         warn_not_member("checkpoint.save")
@@ -94,10 +94,10 @@ def async_save(
     process_group: Any = None,
     **options: Any,
 ) -> Future[None]:
-    """As `save`; a future that is done.
+    """The same as `save`; returns a future that is already done.
 
-    Ranks agree on a checkpoint by collectives. Those of a thread would come between those of the next step, so that
-    nothing is left for later.
+    Ranks agree on a checkpoint by collectives. Those of a background thread would interleave with the next step's, so
+    nothing is deferred.
     """
     future: Future[None] = Future()
     try:
@@ -129,14 +129,14 @@ def _finish(folder: Any, told: list[Any], owners: dict[str, list[int]], number: 
 
 
 def _agree(problem: str | None, group: Any, alone: bool) -> None:
-    """One rank's problem is everybody's error: nobody goes on with half of a checkpoint."""
+    """Make one rank's problem everybody's error, so that nobody continues with half a checkpoint."""
     problems = [said for said in _gathered(problem, group, alone) if said]
     if problems:
         raise CheckpointException("; ".join(problems))
 
 
 def _shared_out(told: list[dict[str, Any]]) -> dict[str, list[int]]:
-    """Which ranks write which value: of those who have it (or a chunk of it) the one with the least so far."""
+    """Which ranks write which value: of the ranks that have it (or a chunk), the one with the least so far."""
     loads, owners = [0] * len(told), dict[str, list[int]]()
     keys = list(dict.fromkeys(key for part in told for key in part))
     for key in sorted(keys, key=lambda k: -max(part[k][0] for part in told if k in part)):

@@ -1,7 +1,7 @@
 """States of a model and its optimizers under the parameters' own names, however the model is wrapped or sharded.
 
-A state that is saved so can be loaded into a model that is wrapped otherwise: names have nothing of the wrapper, and
-an optimizer's state is kept by its parameter's name, not by its place in a list.
+A state saved this way can be loaded into a model that is wrapped differently: names contain nothing of the wrapper, and
+an optimizer's state is keyed by its parameter's name, not by its index.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ __all__ = [
 
 @dataclass
 class StateDictOptions:
-    """What a state is to hold."""
+    """What a state should contain."""
 
     full_state_dict: bool = False
-    """Whole tensors in the place of shards; with `cpu_offload` on rank 0 alone."""
+    """Whole tensors instead of shards; with `cpu_offload` only on rank 0."""
     cpu_offload: bool = False
-    """Tensors in the CPU's memory."""
+    """Tensors in CPU memory."""
     ignore_frozen_params: bool = False
-    """Without parameters that require no gradient."""
+    """Omit parameters that do not require grad."""
     keep_submodule_prefixes: bool = True
     strict: bool = True
-    """Whether every name has to be there on both sides."""
+    """Whether every name must be on both sides."""
     broadcast_from_rank0: bool = False
-    """Whole tensors that rank 0 alone has."""
+    """Whole tensors that only rank 0 has."""
     flatten_optimizer_state_dict: bool = False
 
 
@@ -60,7 +60,7 @@ def _checked(options: StateDictOptions | None) -> StateDictOptions:
 
 
 def _plain(model: Any, name: str) -> str:
-    """A name without the wrappers on its way."""
+    """A name without the wrappers on its path."""
     kept, module = [], model
     for part in name.split("."):
         wraps = isinstance(module, torch.nn.parallel.DistributedDataParallel) and part == "module"
@@ -93,7 +93,7 @@ def _given(value: Any, options: StateDictOptions) -> Any:
 
 
 def _for_this_rank(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """A whole state for the CPU is rank 0's: one copy is enough."""
+    """A whole state on the CPU exists on rank 0 only: one copy is enough."""
     one = options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
     return {} if one else state
 
@@ -113,7 +113,7 @@ def get_model_state_dict(
 
 
 def _begun(optimizer: Any) -> None:
-    """States that are there with the first step: made by one that changes nothing."""
+    """Make the states that the first step would create, by a step that changes nothing."""
     groups = optimizer.param_groups
     params = [p for group in groups for p in group["params"] if p.requires_grad]
     if optimizer.state or any(p.grad is not None for p in params):
@@ -132,7 +132,7 @@ def _begun(optimizer: Any) -> None:
 def get_optimizer_state_dict(
     model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The optimizers' states by plain names of parameters."""
+    """The optimizers' states by the parameters' plain names."""
     wanted, names = _checked(options), _names(model)
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
@@ -160,7 +160,7 @@ def get_state_dict(
 
 
 def _taken(value: Any, like: Any, options: StateDictOptions) -> Any:
-    """A value as the model has it: a whole tensor is cut where the model's is sharded."""
+    """A value in the model's form: a whole tensor is cut where the model's is sharded."""
     if not isinstance(like, torch.Tensor):
         return value
     if options.broadcast_from_rank0:
@@ -179,7 +179,7 @@ def _taken(value: Any, like: Any, options: StateDictOptions) -> Any:
 def set_model_state_dict(
     model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Put a state under plain names into the model; which names did not fit."""
+    """Load a state under plain names into the model; returns the names that did not match."""
     wanted = _checked(options)
     own = {_plain(model, name): (name, value) for name, value in model.state_dict().items()}
     if wanted.broadcast_from_rank0:
@@ -198,7 +198,7 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Put states under plain names of parameters into the optimizers."""
+    """Load states under the parameters' plain names into the optimizers."""
     wanted, names = _checked(options), _names(model)
     given = optim_state_dict
     if wanted.broadcast_from_rank0 and is_initialized():
@@ -232,6 +232,6 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Put states into a model and its optimizers; which of the model's names did not fit."""
+    """Load states into a model and its optimizers; returns the model's names that did not match."""
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

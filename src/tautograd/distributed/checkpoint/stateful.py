@@ -1,4 +1,4 @@
-"""`Stateful`: what `save` and `load` take for a state of its own."""
+"""`Stateful`: an object with its own state, as `save` and `load` accept it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["Stateful"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """Something that gives a state, and takes one back."""
+    """Something that has a state and can restore it."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be written; when loading, what the checkpoint is read into."""
+        """What to write; when loading, what the checkpoint is read into."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take what was read."""
+        """Restore what was read."""
         ...

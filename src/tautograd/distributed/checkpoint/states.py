@@ -1,4 +1,4 @@
-"""A state, which is a nest of dictionaries, as one dictionary whose keys are paths."""
+"""A state, which is nested dictionaries, as one dictionary whose keys are paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .folder import CheckpointException
 
 
 def flattened(state: Any, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A nest of dicts as one, whose keys are paths; `/` in a name is written as `//`."""
+    """Flatten nested dicts to one whose keys are paths; `/` in a name is written as `//`."""
     if not isinstance(state, dict):
         if hasattr(state, "state_dict") and not hasattr(state, "_data"):
             return flattened(state.state_dict(), prefix)
@@ -28,7 +28,7 @@ def name_of(key: Any) -> str:
 
 
 def keys_of(path: str) -> list[Any]:
-    """The keys that a path is made of."""
+    """The keys that a path consists of."""
     marked = path.replace("//", "\0")
     parts = [part.replace("\0", "/") for part in marked.split("/")]
     return [int(part[1:]) if part[:1] == "#" and part[1:].isdecimal() else part for part in parts]

@@ -1,4 +1,4 @@
-"""`torch.distributed.elastic`: of it what scripts name; restarts are `taut launch --max-restarts`."""
+"""`torch.distributed.elastic`: the parts that scripts name; restarts are `taut launch --max-restarts`."""
 
 from . import multiprocessing, utils
 

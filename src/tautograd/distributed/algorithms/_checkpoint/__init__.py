@@ -1,1 +1,1 @@
-"""`torch.distributed.algorithms._checkpoint`: activations that are computed again, as a wrapper."""
+"""`torch.distributed.algorithms._checkpoint`: activation checkpointing as a wrapper."""

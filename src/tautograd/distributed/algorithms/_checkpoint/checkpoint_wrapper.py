@@ -1,6 +1,6 @@
-"""`checkpoint_wrapper`: a module whose activations are computed again in backward, whoever calls it.
+"""`checkpoint_wrapper`: a module whose activations are recomputed in backward, whoever calls it.
 
-Names of parameters and states are those of the module without the wrapper.
+Parameters and states keep the names they have without the wrapper.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _CHECKPOINT_PREFIX = f"{_CHECKPOINT_WRAPPED_MODULE}."
 
 
 class CheckpointImpl(Enum):
-    """Which way of computing again `torch.utils.checkpoint` takes."""
+    """Which variant of `torch.utils.checkpoint` is used."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()
 
 
 class ActivationWrapper(Module):
-    """What wrappers of activations share: names without the wrapper."""
+    """Base of activation wrappers: hides the wrapper from names."""
 
     def __init__(self, mod: Module) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class ActivationWrapper(Module):
         self.register_load_state_dict_pre_hook(_add)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's."""
+        """The wrapped module's forward."""
         raise ValueError("Subclasses should implement forward().")
 
     def __getattr__(self, name: str) -> Any:
@@ -56,7 +56,7 @@ class ActivationWrapper(Module):
         return self._checkpoint_wrapped_module[key]  # type: ignore[index]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """By the names they have without the wrapper."""
+        """The wrapped module's, by their names without the wrapper."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
@@ -76,16 +76,16 @@ def _renamed(state: Any, old: str, new: str) -> None:
 
 
 class OffloadWrapper(ActivationWrapper):
-    """A module whose saved activations wait in the CPU's memory."""
+    """A module whose saved activations are kept in CPU memory."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's."""
+        """The wrapped module's forward."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
 
 
 class CheckpointWrapper(ActivationWrapper):
-    """A module whose activations are computed again in backward."""
+    """A module whose activations are recomputed in backward."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class CheckpointWrapper(ActivationWrapper):
         self.checkpoint_fn = functools.partial(checkpoint_fn or checkpoint, **options)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's."""
+        """The wrapped module's forward."""
         if self.checkpoint_impl is not CheckpointImpl.REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
-        # The reentrant way takes tensors by place only.
+        # The reentrant variant takes only positional tensors.
         names, count = list(kwargs), len(args)
 
         def by_place(*values: Any) -> Any:
@@ -116,7 +116,7 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def offload_wrapper(module: Module) -> Module:
-    """A module whose saved activations wait in the CPU's memory."""
+    """A module whose saved activations are kept in CPU memory."""
     return OffloadWrapper(module)
 
 
@@ -126,7 +126,7 @@ def checkpoint_wrapper(
     checkpoint_fn: Callable[..., Any] | None = None,
     **checkpoint_fn_kwargs: Any,
 ) -> Module:
-    """A module whose activations are computed again in backward."""
+    """A module whose activations are recomputed in backward."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
@@ -136,7 +136,7 @@ def apply_activation_checkpointing(
     check_fn: Callable[[Module], bool] = lambda _: True,
     auto_wrap_policy: Any = None,
 ) -> None:
-    """Wrap the modules below a model that a function, or a policy of `fsdp.wrap`, says yes to."""
+    """Wrap the submodules of a model for which a function, or a policy of `fsdp.wrap`, returns true."""
     below = [module for module in model.modules() if module is not model]
     if isinstance(auto_wrap_policy, _Policy):
         chosen = auto_wrap_policy._run_policy(model, set(), {})

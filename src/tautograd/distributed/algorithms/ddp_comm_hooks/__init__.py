@@ -1,4 +1,4 @@
-"""`torch.distributed.algorithms.ddp_comm_hooks`: how a bucket of gradients travels."""
+"""`torch.distributed.algorithms.ddp_comm_hooks`: how a bucket of gradients is sent."""
 
 from ...._lazy import named_later as _named_later
 

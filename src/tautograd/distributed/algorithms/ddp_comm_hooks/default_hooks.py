@@ -1,4 +1,4 @@
-"""Hooks that average a bucket as it is, or as 16-bit numbers, which is half of the bytes."""
+"""Hooks that average a bucket as it is, or as 16-bit numbers, which halves the bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = [
 
 
 def summed(group: Any, tensor: Any) -> Future:
-    """A future of a tensor's sum over the ranks, in its own memory."""
+    """A future of a tensor's sum over the ranks, computed in place."""
     work = all_reduce(tensor, group=group, async_op=True)
     assert work is not None
     return work.get_future().then(lambda future: future.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """What happens without a hook: gradients over the number of ranks, summed."""
+    """The default without a hook: gradients divided by the number of ranks, then summed."""
     group = process_group or _get_default_group()
     return summed(group, bucket.buffer().div_(group.size()))
 
@@ -37,14 +37,14 @@ def _compressed(process_group: Any, bucket: GradBucket, dtype: Any) -> Future:
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """Gradients travel as float16."""
+    """Send gradients as float16."""
     import tautograd as torch
 
     return _compressed(process_group, bucket, torch.float16)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """Gradients travel as bfloat16."""
+    """Send gradients as bfloat16."""
     import tautograd as torch
 
     return _compressed(process_group, bucket, torch.bfloat16)
@@ -71,17 +71,17 @@ def _wrapped(hook: Callable[..., Future], dtype: str) -> Callable[..., Future]:
 
 
 def fp16_compress_wrapper(hook: Callable[..., Future]) -> Callable[..., Future]:
-    """A hook whose bucket is float16."""
+    """A hook that gets its bucket in float16."""
     return _wrapped(hook, "float16")
 
 
 def bf16_compress_wrapper(hook: Callable[..., Future]) -> Callable[..., Future]:
-    """A hook whose bucket is bfloat16."""
+    """A hook that gets its bucket in bfloat16."""
     return _wrapped(hook, "bfloat16")
 
 
 def noop_hook(_: Any, bucket: GradBucket) -> Future:
-    """Nothing travels: each rank keeps its own gradients. For measuring what travelling costs."""
+    """Send nothing: each rank keeps its own gradients. For measuring the cost of communication."""
     future = Future()
     future.set_result(bucket.buffer())
     return future

@@ -1,4 +1,4 @@
-"""Gradients that are averaged over all ranks at first, and over a part of them, or not at all, from some step on."""
+"""Gradients averaged over all ranks at first, and from some step on over some of them, or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""PowerSGD (Vogels et al., 2019): a gradient travels as two thin matrices, whose product is near to it.
+"""PowerSGD (Vogels et al., 2019): a gradient is sent as two thin matrices whose product approximates it.
 
-Each matrix M of n × m is approximated by P Qᵀ of a low rank: P = M Q over all ranks, made orthogonal, then
-Q = Mᵀ P. What is lost is kept (error feedback) and added to the next gradient.
+Each matrix M of n × m is approximated by P Qᵀ of low rank: P = M Q over all ranks, orthogonalised, then
+Q = Mᵀ P. The error is kept (error feedback) and added to the next gradient.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PowerSGDState", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """The settings of the compression, and what it remembers from one step to the next."""
+    """The settings of the compression, and what it keeps from one step to the next."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class PowerSGDState:
         self.__dict__.update(state, process_group=_get_default_group())
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count a step when its last bucket has come."""
+        """Count a step when its last bucket has arrived."""
         self.iter += bucket.is_last()
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """How many times fewer numbers travelled, and how many with and without compression."""
+        """The compression ratio, and how many numbers are sent without and with compression."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after else 0.0), before, after
 
 
 def _orthogonalize(matrix: Any, epsilon: float) -> Any:
-    """Columns of length 1 at right angles: one column after the other, or by Householder's reflections if many."""
+    """Orthonormalise the columns: one after the other, or by Householder reflections if there are many."""
     if matrix.shape[1] > 2 and matrix.dtype not in (torch.float16, torch.bfloat16):
         return torch.linalg.qr(matrix).Q
     columns: list[Any] = []
@@ -87,7 +87,7 @@ def _orthogonalize(matrix: Any, epsilon: float) -> Any:
 
 
 def _reduced(parts: list[Any], group: Any) -> Any:
-    """The sum of tensors over all ranks, in one exchange: flat, one behind the other."""
+    """The sum of tensors over all ranks, in one exchange of one flat array."""
     flat = torch.cat([part.reshape(-1) for part in parts])
     all_reduce(flat, group=group)
     return flat
@@ -99,7 +99,7 @@ def _cut(flat: Any, shapes: list[tuple[int, int]]) -> list[Any]:
 
 
 def _first_guess(state: PowerSGDState, alike: list[list[Any]], ranks: dict[Any, int]) -> list[Any]:
-    """Random matrices, the same on all ranks, and with PyTorch's seeds those of PyTorch."""
+    """Random matrices, the same on all ranks, and with PyTorch's seeds the same as PyTorch's."""
     drawn: list[Any] = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(state.rng.randint(1_000_000_000)))
@@ -112,7 +112,7 @@ def _first_guess(state: PowerSGDState, alike: list[list[Any]], ranks: dict[Any, 
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
-    """Average a bucket, its matrices by their low-rank approximation. A vector is a matrix of one column."""
+    """Average a bucket, with low-rank approximations of its matrices. A vector is a matrix of one column."""
     group = state.process_group or _get_default_group()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -150,7 +150,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
 def _approximate(
     state: PowerSGDState, index: int, alike: list[list[Any]], ranks: dict[Any, int], group: Any
 ) -> None:
-    """Put in the place of each matrix the low-rank approximation of its mean over all ranks."""
+    """Replace each matrix by the low-rank approximation of its mean over all ranks."""
     matrices = [matrix for same in alike for matrix in same]
     outer = [(m.shape[0], ranks[m.shape]) for m in matrices]
     inner = [(m.shape[1], ranks[m.shape]) for m in matrices]

@@ -1,4 +1,4 @@
-"""`torch.distributed.algorithms.model_averaging`: parameters that are averaged every few steps."""
+"""`torch.distributed.algorithms.model_averaging`: parameters averaged every few steps."""
 
 from ...._lazy import named_later as _named_later
 

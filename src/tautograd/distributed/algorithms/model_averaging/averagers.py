@@ -1,4 +1,4 @@
-"""When the parameters of models that train apart are averaged."""
+"""When to average the parameters of models that train independently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Any) -> None:
-        """Average, if it is time to."""
+        """Average, if it is due."""
 
 
 class PeriodicModelAverager(ModelAverager):

@@ -14,7 +14,7 @@ __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_
 
 
 def average_parameters(params: Iterable[Any], process_group: Any) -> None:
-    """Let all ranks of a group have the mean of parameters; those of one dtype travel together."""
+    """Replace parameters by their mean over a group's ranks; those of one dtype are sent together."""
     if member(process_group) is None:
         return
     held = [p.detach() for p in params]
@@ -29,7 +29,7 @@ def average_parameters(params: Iterable[Any], process_group: Any) -> None:
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Any]:
-    """The parameters, of a model or of an optimizer's groups, that have a gradient."""
+    """The parameters of a model or of an optimizer's groups that have a gradient."""
     found: list[Any] = []
     for given in params:
         if isinstance(given, torch.Tensor):
@@ -42,5 +42,5 @@ def get_params_to_average(params: Iterable[Any]) -> list[Any]:
 
 
 def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
-    """Average those that have a gradient."""
+    """Average the parameters that have a gradient."""
     average_parameters(get_params_to_average(params), process_group)

@@ -1,4 +1,4 @@
-"""`record`: the launcher here reads a rank's error where the rank prints it, so there is nothing to write aside."""
+"""`record`: a no-op, since the launcher here reads a rank's error where the rank prints it."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def record(fn: _Function, error_handler: Any = None) -> _Function:
-    """The function as it is. `taut launch` names the rank that failed first, and its error stands above that line."""
+    """The function, unchanged. `taut launch` names the rank that failed first, and its error stands above that line."""
     return fn

@@ -1,4 +1,4 @@
-"""`torch.distributed.elastic.utils.data`: a sampler that goes on where a job was interrupted."""
+"""`torch.distributed.elastic.utils.data`: a sampler that resumes where a job was interrupted."""
 
 from .elastic_distributed_sampler import ElasticDistributedSampler
 

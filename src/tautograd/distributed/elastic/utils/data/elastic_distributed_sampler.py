@@ -1,4 +1,4 @@
-"""A sampler that leaves out what has been seen before a restart, whatever the number of ranks then."""
+"""A sampler that skips what was seen before a restart, on any number of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ElasticDistributedSampler"]
 
 
 class ElasticDistributedSampler(DistributedSampler):
-    """What is left of an epoch's order from `start_index` on, shared out among the ranks."""
+    """The rest of an epoch's order from `start_index` on, divided among the ranks."""
 
     def __init__(
         self,
