@@ -5,13 +5,13 @@ import sys
 
 from .allocation import keep_freed_memory
 
-# Threads of NumPy's BLAS wait for their next product by spinning, some twenty milliseconds by default, on
-# cores that everything between two products could use. They are told to sleep almost at once (2**12 cycles),
-# unless somebody has decided otherwise; it is read when NumPy is imported first.
+# NumPy's BLAS threads spin while they wait for their next product, for some twenty milliseconds by default, on
+# cores that the code between two products could use. This puts them to sleep almost at once (2**12 cycles),
+# unless the variable is already set; it is read when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "12")
 
-# Graphs, modes and compiled programs go by what CPython's lock makes one step; machine code calls CPython's functions.
-# Without it numbers would be wrong now and then, and nothing would say so.
+# Graphs, modes and compiled programs rely on operations that are atomic under the GIL; machine code calls the C API.
+# Without the GIL, numbers would occasionally be wrong, with no error.
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
     raise ImportError(
         "tautograd needs Python's global lock (GIL), and this interpreter runs without it; "

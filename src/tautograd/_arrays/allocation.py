@@ -1,9 +1,9 @@
-"""How the C library's allocator treats arrays: freed memory stays with the process, to be used again.
+"""Tune the C library's allocator for arrays: freed memory stays with the process, for reuse.
 
-glibc gives large blocks back to the system as soon as they are freed, and the system hands out new ones page by page,
-zeroed, at the first touch of each. A training step frees and takes the same sizes every time, so a fifth of the
-time of a step went into that. The peak is the same; what is held below it is not given back in between. Whoever has
-set one of the allocator's own variables has decided otherwise.
+glibc returns large blocks to the system as soon as they are freed, and the system hands out new ones page by page,
+zeroed, on first touch. A training step frees and allocates the same sizes every time, and a fifth of its
+time was spent on that. Peak memory is the same, but memory below the peak is not returned in between. If one of the
+allocator's own variables is set, nothing is changed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import contextlib
 import ctypes
 import os
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of mallopt's, from malloc.h
-_LARGEST_KEPT = 256 << 20  # bytes of a block; larger ones come and go with the system
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's parameter numbers, from malloc.h
+_LARGEST_KEPT = 256 << 20  # bytes of a block; larger ones are returned to the system
 _MOST_KEPT = 1 << 30
 _THEIRS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES", "LD_PRELOAD")
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc; another C library has no such function, and does not hear of it."""
+    """Set glibc's thresholds; a no-op with another C library, which has no such function."""
     if any(name in os.environ for name in _THEIRS):
         return
     with contextlib.suppress(OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""What every array type of the engine's says of itself, by what it has."""
+"""Attributes shared by all of the engine's array types, derived from what each has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ArrayAttributes:
 
 
 class ReadAsNumber:
-    """`bool(x)`, `float(x)` and so on, of a value that has to be fetched or computed first."""
+    """`bool(x)`, `float(x)` and so on, for a value that must first be fetched or computed."""
 
     __slots__ = ()
 
@@ -51,5 +51,5 @@ class ReadAsNumber:
 
 
 def attribute_of(path: str) -> Any:
-    """A property that is an attribute of something held: `dtype = attribute_of("value.dtype")`."""
+    """A property that forwards to an attribute of a held object: `dtype = attribute_of("value.dtype")`."""
     return property(attrgetter(path))

@@ -1,7 +1,7 @@
-"""`np.where` for plain arrays, by bits: no branch per element, so any mask costs the same.
+"""`np.where` for plain arrays, by bit masks: no branch per element, so any mask costs the same.
 
-NumPy's own `where` jumps on each element, which is forty times slower on random masks. Array types
-of other kinds, broadcasting and mixed dtypes go to `np.where`.
+NumPy's own `where` branches on each element, which is forty times slower on random masks. Other array
+types, broadcasting and mixed dtypes go to `np.where`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 _ndarray = np.ndarray
-# Dtype code -> the integer of its width.
+# Dtype code -> the integer of the same width.
 _INTEGERS: dict[str, Any] = {
     "f": np.dtype(np.int32), "d": np.dtype(np.int64), "i": np.dtype(np.int32),
     "l": np.dtype(np.int64), "e": np.dtype(np.int16), "h": np.dtype(np.int16),
 }  # fmt: skip
-_FEW = 1024  # below this NumPy's own way is shorter
-_BLOCK = 1 << 15  # elements whose bits are made at once: they stay in the cache
+_FEW = 1024  # below this NumPy's own way is faster
+_BLOCK = 1 << 15  # elements per block of bit masks, which stays in the cache
 _BOOL = np.dtype(np.bool_)
 _INT8 = np.dtype(np.int8)
 
@@ -34,7 +34,7 @@ def _bits(keep: Any, values: Any) -> Any:
 
 
 def masked(values: Any, keep: Any) -> Any:
-    """The values where `keep` holds, and 0 elsewhere (whatever stood there, NaN included)."""
+    """The values where `keep` holds, and 0 elsewhere (even in place of NaN)."""
     bits = _bits(keep, values)
     if bits is None:
         return np.where(keep, values, 0)
@@ -56,7 +56,7 @@ def blend(keep: Any, first: Any, second: Any) -> Any:
 
 
 def filled(values: Any, mask: Any, value: Any) -> Any:
-    """A copy of the values, of their dtype, with one value where the mask holds; all three are broadcast."""
+    """A copy of the values with one value where the mask holds, in their dtype; all three are broadcast."""
     integer = _INTEGERS.get(values.dtype.char) if type(values) is _ndarray else None
     if integer is None or type(mask) is not _ndarray or mask.dtype is not _BOOL or np.ndim(value):
         return _of_dtype(np.where(mask, _of_dtype(value, values.dtype), values), values.dtype)

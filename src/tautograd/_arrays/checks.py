@@ -1,10 +1,10 @@
-"""Conditions on values: the one place where an operation looks at numbers in order to refuse them.
+"""Conditions on values: the only place where an operation inspects numbers in order to refuse them.
 
-An operation that raises for some values says so here, by a condition that holds for every element that it takes.
-On an array in main memory the condition is looked at now. An array type that computes later (a recorder) is asked
-to note it, by its method `require_all`: so the condition becomes a part of the program that is replayed, and cannot be
-forgotten. A batch of `vmap`'s is looked at as a whole. An array on a GPU is looked at only where PyTorch does so too
-(`waits`): asking for a value there waits for everything that was launched.
+An operation that raises for some values declares that here, by a condition that holds for every element it accepts.
+For an array in main memory the condition is checked at once. An array type that computes later (a recorder) records
+it, by its method `require_all`: so the condition becomes a part of the program that is replayed, and cannot be
+forgotten. A `vmap` batch is checked as a whole. An array on a GPU is checked only where PyTorch does so too
+(`waits`): reading a value there waits for everything that was launched.
 
 `error` makes the exception from what was found wrong (`Wrong`); it may be kept with a program, so it holds no
 tensor and no array.
@@ -21,9 +21,9 @@ from .batching.batched import BatchedArray
 
 
 class Wrong:
-    """The first element that a condition does not hold for, where it stands among all, and all of them.
+    """The first element that violates a condition, its index, and all elements.
 
-    Where a replay stops in machine code and cannot be undone, none of that is at hand: `UNKNOWN`.
+    None of that is available where a replay stops in machine code and cannot be rolled back: `UNKNOWN`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ UNKNOWN = Wrong()
 
 
 def require_all(array: Any, holds: Condition, error: Refusal, waits: bool = False) -> None:
-    """Refuse an array unless a condition, elementwise and in array functions alone, holds everywhere."""
+    """Refuse an array unless a condition, elementwise and made only of array functions, holds everywhere."""
     while type(array) is BatchedArray:
         array = array.data
     if isinstance(array, (np.ndarray, np.generic)):
@@ -87,10 +87,10 @@ def require_nonzero(array: Any, error: Refusal, waits: bool = False) -> None:
 
 
 def holds_throughout(array: Any, holds: Condition, waits: bool = False) -> bool:
-    """Whether a condition holds everywhere, where an operation takes one way or another by that.
+    """Whether a condition holds everywhere, for an operation that branches on it.
 
-    A recorder notes which way it was: a replay that would take the other one stops, and the call runs as written.
-    Arrays whose values are not looked at count as if it held.
+    A recorder records the branch taken: a replay that would take the other one stops, and the call runs eagerly.
+    Arrays whose values are not inspected count as if it held.
     """
     while type(array) is BatchedArray:
         array = array.data
@@ -103,13 +103,13 @@ def holds_throughout(array: Any, holds: Condition, waits: bool = False) -> bool:
 
 
 def first_wrong(array: Any, good: Any) -> Wrong:
-    """The first element for which a condition does not hold."""
+    """The first element that violates a condition."""
     place = int(np.argmin(np.ravel(np.broadcast_to(good, np.shape(array)))))
     return Wrong(np.ravel(array)[place].item(), place, array)
 
 
 def _within(x: Any, low: int, high: int) -> Any:
-    """Whether low <= x < high, without bounds that the dtype itself keeps."""
+    """Whether low <= x < high, without bounds that the dtype guarantees."""
     bounds = np.iinfo(x.dtype)
     parts = []
     if low > bounds.min:

@@ -1,8 +1,8 @@
 """Devices: where an array lives, and how one is made there or moved.
 
-Operations never ask for the device: NumPy's dispatch protocols carry them to whatever array type
+Operations never ask for the device: NumPy's dispatch protocols dispatch to the type of the arrays
 they are given. Only *creation* has no array to dispatch on, and goes through `creator`; `moved`
-takes an array to another device. The CPU's arrays are NumPy's, a GPU's are `cuda_array`'s.
+copies an array to another device. The CPU's arrays are NumPy's, a GPU's are `cuda_array`'s.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class device:  # noqa: N801 - PyTorch's name
         return device_named, (str(self),)
 
     def __enter__(self) -> device:
-        """Make this the place of new tensors inside a `with` block."""
+        """Make this the device of new tensors inside a `with` block."""
         default.enter(as_device(self))
         return self
 
@@ -109,7 +109,7 @@ _GPUS: dict[int, device] = {}
 
 
 class _Default(threading.local):
-    """Where tensors are made that no device is named for: `device` is None for the CPU."""
+    """The device of tensors created without one: `device` is None for the CPU."""
 
     device: Any = None
     before: tuple[Any, ...] = ()
@@ -125,19 +125,19 @@ class _Default(threading.local):
 
 default = _Default()
 
-# What is to be called when CUDA is first used, with the backend.
+# Callbacks for when CUDA is first used, called with the backend.
 on_cuda_start: list[Any] = []
 
 
 def cuda_backend() -> Any:
-    """What computes on a GPU here, or None. CuPy is imported by the first call."""
+    """The GPU backend, or None. The first call imports CuPy."""
     from .cuda.cuda_backend import find
 
     return find()
 
 
 def gpu(index: int) -> device:
-    """The device `cuda:index`, one object for each."""
+    """The device `cuda:index`, one object per index."""
     found = _GPUS.get(index)
     if found is None:
         found = _GPUS[index] = device("cuda", index)
@@ -145,7 +145,7 @@ def gpu(index: int) -> device:
 
 
 def as_device(value: Any) -> device:
-    """A device from what PyTorch accepts, one that can be used; `None` means the default."""
+    """A usable device from anything PyTorch accepts; `None` means the default."""
     if value is None:
         return default.device or CPU
     found = value if isinstance(value, device) else device(value)
@@ -198,12 +198,12 @@ def creator(where: device) -> Any:
 
 
 def is_meta(array: Any) -> bool:
-    """Whether an array has a shape and no memory; its class says, so nothing that stands for an array is asked."""
+    """Whether an array has a shape and no memory, judged by its class alone."""
     return getattr(type(array), "is_meta_array", False)
 
 
 def one_device(arrays: Any) -> None:
-    """Refuse arrays with elements beside arrays without, in PyTorch's words; a single number may be anywhere."""
+    """Refuse arrays with elements beside meta arrays, with PyTorch's error; a single number may be anywhere."""
     expected: device | None = None
     for array in arrays:
         if not (is_meta(array) or (type(array) is np.ndarray and array.ndim)):
@@ -236,7 +236,7 @@ def device_of(array: Any) -> device:
 
 
 def moved(array: Any, where: device, order: str = "K") -> Any:
-    """The array on a device: itself if it is there, else a copy."""
+    """The array on a device: itself if it is already there, else a copy."""
     if device_of(array) == where or (where.type == "cpu" and device_of(array).type == "cpu"):
         return array
     if getattr(type(array), "is_sparse_array", False):
@@ -257,7 +257,7 @@ def moved(array: Any, where: device, order: str = "K") -> Any:
 
     if hasattr(array, "level"):  # a batch's
         return type(array)(moved(array.data, where), array.level)
-    if hasattr(array, "sent_over"):  # one that is recorded
+    if hasattr(array, "sent_over"):  # an array being recorded
         return array.sent_over()
     source = array.host() if hasattr(array, "host") else array
     return wrap(cuda_backend().to_device(source))

@@ -80,7 +80,7 @@ bool_ = dtype("bool", np.bool_, BOOL)
 
 
 class _NameOnly(dtype):
-    """A dtype that programs name and compare, and that nothing here can hold."""
+    """A dtype that programs can name and compare, but that nothing here can store."""
 
     __module__ = "torch"
     __slots__ = ()
@@ -102,7 +102,7 @@ class _NameOnly(dtype):
         self.is_signed, self.is_half = True, False
 
 
-# Dtypes to hold and convert, which few operations compute in.
+# Dtypes for storage and conversion, in which few operations compute.
 uint16 = dtype("uint16", np.uint16, INTEGER)
 uint32 = dtype("uint32", np.uint32, INTEGER)
 uint64 = dtype("uint64", np.uint64, INTEGER)
@@ -129,7 +129,7 @@ DTYPE_NAMES: dict[str, dtype] = {d.name: d for d in _NAMED} | {
 _FROM_NUMPY: dict[Any, dtype] = {d.numpy: d for d in (*ALL_DTYPES, *STORED_DTYPES)}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64}
 
-# What the tensor types of the old API are called: `x.type()` gives these.
+# The names of the old API's tensor types, which `x.type()` returns.
 LEGACY_NAMES = {
     float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", uint8: "Byte",
     int8: "Char", int16: "Short", int32: "Int", int64: "Long", bool_: "Bool",
@@ -142,13 +142,13 @@ def dtype_named(name: str) -> dtype:
     return DTYPE_NAMES[name]
 
 
-# The half-precision dtypes as NumPy has them, computed in float32 and rounded once; their codes.
+# NumPy's half-precision dtypes, computed in float32 and rounded once; their codes.
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
 HALF_CODES = frozenset(d.char for d in HALVES)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
-    """The dtype for a NumPy dtype, or a TypeError that lists what there is."""
+    """The dtype for a NumPy dtype, or a TypeError that lists the supported ones."""
     try:
         return _FROM_NUMPY[numpy_dtype]
     except KeyError:
@@ -175,12 +175,12 @@ _defaults.float = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype that Python floats become."""
+    """The dtype that Python floats are converted to."""
     return _defaults.float
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the dtype that Python floats become (a floating-point dtype)."""
+    """Set the dtype that Python floats are converted to (a floating-point dtype)."""
     given: Any = d
     if not isinstance(given, dtype) or not d.is_floating_point:
         invalid = "" if isinstance(given, dtype) else "invalid dtype object: "
@@ -244,7 +244,7 @@ _LIMITED = frozenset((*STORED_DTYPES, complex32))
 
 
 def _promote_limited(a: dtype, b: dtype) -> dtype:
-    """Two dtypes of which one takes part in promotion only in part."""
+    """Promote two dtypes of which one supports promotion only partly."""
     for kinds, spoken in ((_FLOAT8, "Float8 Types"), (_UNSIGNED, "uint16, uint32, uint64 types")):
         if a in kinds or b in kinds:
             other = b if a in kinds else a
@@ -276,17 +276,17 @@ def scalar_dtype(value: Any) -> dtype:
 def number_of(value: Any, kind: Any, then: Any = None) -> Any:
     """A number as a NumPy scalar, rounded to one dtype and then to another.
 
-    One that stands for any while a function is compiled gives another such.
+    A `Symbol`, while a function is being compiled, gives another `Symbol`.
     """
     if type(value) is not float and hasattr(value, "rounded_to"):
         return value.rounded_to(kind, then)
     if isinstance(value, (int, float)) and -_SMALL < value < _SMALL:
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]
-    # NumPy reads these as NaN, as numbers, and as several.
+    # NumPy would read these as NaN, as numbers, and as several.
     if value is None or isinstance(value, (str, bytes)) or hasattr(value, "requires_grad"):
         raise RuntimeError(f"a number is needed here, not {type(value).__name__}")
-    with np.errstate(all="ignore"):  # it may become infinite, of which PyTorch says nothing
+    with np.errstate(all="ignore"):  # it may become infinite, which PyTorch accepts silently
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]
 
@@ -295,9 +295,9 @@ _SMALL = 60000  # what every floating-point dtype can hold
 
 
 def array_of_number(value: Any, kind: Any = None) -> Any:
-    """A number as an array without dimensions.
+    """A number as a 0-dim array.
 
-    One that stands for any while a function is compiled says for itself what that is.
+    A `Symbol`, while a function is being compiled, converts itself.
     """
     follow = getattr(value, "as_array", None)
     return np.asarray(value, kind) if follow is None else follow(kind)

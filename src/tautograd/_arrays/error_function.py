@@ -1,10 +1,10 @@
-"""The error function of float32 arrays, several times as fast as SciPy's, which goes element by element.
+"""The error function of float32 arrays, several times as fast as SciPy's elementwise loop.
 
     erf(x) = x P(x²) / Q(x²)   for |x| < 4, and 1 beyond it after rounding
 
-P and Q were fitted to a relative error of 2e-9 by least squares with weights that level the errors out.
+P and Q were fitted to a relative error of 2e-9 by least squares with weights that equalise the errors.
 They are evaluated in double precision and rounded once, so that the result is off by at most 0.54 ulp.
-The work is done some elements at a time, so that it stays in the cache.
+The work is done in blocks that stay in the cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEWEST = 1024  # below this many elements SciPy is as fast
 
 
 def can_erf(x: Any) -> bool:
-    """Whether `erf` here serves this array, and is worth it."""
+    """Whether `erf` here supports this array, and is worth using."""
     return (
         type(x) is np.ndarray
         and x.dtype == np.float32

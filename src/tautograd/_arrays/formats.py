@@ -1,7 +1,7 @@
-"""Layouts and memory formats: PyTorch's names for how elements lie in memory.
+"""Layouts and memory formats: PyTorch's names for how elements are stored.
 
-A tensor is strided, or sparse (`_arrays/sparse`). A memory format is a wish about the order of the dimensions
-in memory; `empty_in_order` grants it.
+A tensor is strided, or sparse (`_arrays/sparse`). A memory format is a preference for the order of the dimensions
+in memory; `empty_in_order` implements it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FORMAT_NAMES: dict[str, Any] = {
         *(sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc),
     )
 }
-# Channels come last in memory, though they are the second dimension.
+# The channels are last in memory, though they are the second dimension.
 _CHANNELS = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
 
 
@@ -77,7 +77,7 @@ def order_of(shape: Sequence[int], wanted: memory_format) -> tuple[int, ...]:
 
 
 def strides_in_order(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements of a dense array whose dimensions lie in this order, slowest first."""
+    """Strides in elements of a dense array with its dimensions in this order, slowest first."""
     strides, step = [0] * len(shape), 1
     for dim in reversed(order):
         strides[dim] = step
@@ -96,17 +96,17 @@ def empty_preserving(array: Any, dtype: Any = None, wanted: memory_format = pres
 
 
 def empty_in_order(like: Any, shape: Sequence[int], order: Sequence[int], dtype: Any) -> Any:
-    """An uninitialised array whose dimensions lie in memory in this order, slowest first."""
+    """An uninitialised array with its dimensions in this memory order, slowest first."""
     extents = tuple([shape[d] for d in order])
     dense = np.empty_like(like, dtype=dtype, shape=extents, order="C", subok=False)
     return np.transpose(dense, [order.index(d) for d in range(len(order))])
 
 
 def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
-    """The dimensions, fastest first, in which PyTorch walks over operands together.
+    """The dimensions, fastest first, in which PyTorch iterates over operands together.
 
-    `operands` are their strides, 0 where one is broadcast. An insertion sort, since the comparison
-    is no total order: a dimension that every operand broadcasts compares with nothing.
+    `operands` are their strides, 0 where one is broadcast. It is an insertion sort, since the comparison
+    is no total order: a dimension that every operand broadcasts is incomparable.
     """
 
     def comparison(first: int, second: int) -> int:
@@ -133,6 +133,6 @@ def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> 
 
 
 def dense(array: Any) -> Any:
-    """The array itself if it lies in C order without gaps (or cannot be asked), else a copy."""
+    """The array itself if it is C-contiguous (or does not expose that), else a copy."""
     flags = getattr(array, "flags", None)
     return array if flags is None or flags.c_contiguous else np.copy(array, order="C")

@@ -1,13 +1,13 @@
-"""The seam to kernels of machine code: a function by its name and dtype, or None where there is none.
+"""The interface to machine-code kernels: a function by name and dtype, or None if there is none.
 
-A kernel takes NumPy's own arrays of float32 or float64 that lie in row-major order, of any shape, and writes into
-arrays that it is given. Whoever asks has the same computation in NumPy's functions too, and takes that way
+A kernel takes NumPy's own arrays of float32 or float64 in row-major order, of any shape, and writes to
+arrays that are passed in. Its caller implements the same computation with NumPy functions too, and falls back to that
 for everything else: arrays that are recorded, batched, on a GPU, or lifted to tensors, other dtypes and layouts, and
-all of them where llvmlite is not installed or `TAUT_KERNELS=0` says so. Both ways agree to a bound that
+all arrays if llvmlite is not installed or `TAUT_KERNELS=0` is set. Both ways agree to a bound that
 `tests/eager_kernels` derives for each.
 
-What makes kernels lies above (`_kernels`, on the code generator of `_compile`), so it is named here and imported
-when a kernel is first asked for: importing tautograd loads no compiler.
+The code that makes kernels lies above (`_kernels`, on the code generator of `_compile`), so it is named here and
+imported lazily, with the first kernel: importing tautograd loads no compiler.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from .once import making
 Kernel = Callable[..., Any]
 MAKER = "tautograd._kernels"
 
-FEWEST = 1024  # elements: NumPy's way is as fast for fewer
-BLOCK = 4096  # elements of a unit of an elementwise kernel
-WORTH_A_COMPILER = 4096  # runs of a small program: as long as it takes to load one
+FEWEST = 1024  # elements: for fewer NumPy is as fast
+BLOCK = 4096  # elements per unit of an elementwise kernel
+WORTH_A_COMPILER = 4096  # runs of a small program that take as long as loading the compiler
 
 _ndarray = np.ndarray
 _kinds = {np.dtype(np.float32): "f", np.dtype(np.float64): "d"}
 _found: dict[tuple[str, Any], Kernel | None] = {}
-_asked: dict[tuple[str, Any], int] = {}  # elements that a kernel which is not there was wanted for
+_asked: dict[tuple[str, Any], int] = {}  # elements for which a kernel not yet made was wanted
 _off = os.environ.get("TAUT_KERNELS", "") == "0"
 
 
 def kernel(name: str, *arrays: Any) -> Kernel | None:
-    """The kernel for these arrays, which are of one dtype and lie in row-major order; else None."""
+    """The kernel for these arrays, if they have one dtype and are row-major; else None."""
     if _off:
         return None
     dtype = arrays[0].dtype
@@ -50,7 +50,7 @@ def kernel(name: str, *arrays: Any) -> Kernel | None:
 
 
 def kernel_of(name: str, dtype: Any) -> Kernel | None:
-    """A kernel whose arrays are of its own kinds; it belongs to a dtype all the same."""
+    """A kernel whose arrays may have fixed dtypes of their own; it is still chosen by dtype."""
     if _off:
         return None
     try:
@@ -60,7 +60,7 @@ def kernel_of(name: str, dtype: Any) -> Kernel | None:
 
 
 def kernel_for_work(name: str, dtype: Any, work: int) -> Kernel | None:
-    """A kernel that pays for any number of elements once it is there: made when enough work has asked for it."""
+    """A kernel worth using for any size once it exists: made when enough work has asked for it."""
     try:
         return None if _off else _found[name, dtype]
     except KeyError:
@@ -69,9 +69,9 @@ def kernel_for_work(name: str, dtype: Any, work: int) -> Kernel | None:
 
 
 def elementwise(name: str, *arrays: Any, cost: float = 1.0) -> Any:
-    """A function of each element of arrays of one shape, by a kernel; None if that is not to be had, or not worth it.
+    """An elementwise function of arrays of one shape by a kernel; None if unavailable or not worth it.
 
-    `cost` is what an element takes, in those of one that is only moved.
+    `cost` is the work per element, relative to copying one.
     """
     x = arrays[0]
     if type(x) is not _ndarray or x.size < FEWEST:
@@ -87,9 +87,9 @@ def elementwise(name: str, *arrays: Any, cost: float = 1.0) -> Any:
 
 
 def called(function: Callable[..., Any], *args: Any) -> Any:
-    """What a function of NumPy's own arrays gives: now, and of arrays that are recorded at each replay, too.
+    """Call a function of NumPy's own arrays: now, and for recorded arrays at each replay, too.
 
-    So a program calls what eager mode calls, where no loop that could be made of its formula comes near.
+    So a program calls what eager mode calls, where no loop generated from its formula comes close.
     """
     for x in args:
         note = getattr(x, "as_call", None)
@@ -99,12 +99,12 @@ def called(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def are_callable(*arrays: Any) -> bool:
-    """Whether `called` can come to a function of NumPy's own arrays with these: they are that, recorded, or None."""
+    """Whether `called` can be used with these: each is NumPy's own array, a recorded one, or None."""
     return all(x is None or type(plain(x)) is _ndarray for x in arrays)
 
 
 def plain(x: Any) -> Any:
-    """The array that a recorded one shows; any other as it is."""
+    """The array underlying a recorded one; any other unchanged."""
     return x.value if hasattr(type(x), "as_call") else x
 
 
@@ -119,12 +119,12 @@ def _make(name: str, dtype: Any) -> Kernel | None:
 
 
 def pays_for_a_compiler(runs: int) -> bool:
-    """Whether a program that has run so many times is worth a kernel: always if the compiler is loaded already."""
+    """Whether a program that has run so often is worth a kernel: always if the compiler is already loaded."""
     return bool(_found) or runs >= WORTH_A_COMPILER
 
 
 def kernel_of_program(dtype: Any, *program: Any) -> Kernel | None:
-    """A kernel for a program of array functions on arrays of a dtype; None if it can have none."""
+    """A kernel for a program of array functions on arrays of a dtype; None if it cannot have one."""
     if _off or dtype not in _kinds:
         return None
     with making:
@@ -133,12 +133,12 @@ def kernel_of_program(dtype: Any, *program: Any) -> Kernel | None:
 
 
 def is_off() -> bool:
-    """Whether there are to be none."""
+    """Whether kernels are disabled."""
     return _off
 
 
 def switch(on: bool) -> bool:
-    """Use kernels or do not, from now on; gives what was set before."""
+    """Enable or disable kernels from now on; returns the previous setting."""
     global _off
     before, _off = not _off, not on
     return before

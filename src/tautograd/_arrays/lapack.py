@@ -1,7 +1,7 @@
-"""Routines of LAPACK and BLAS that NumPy has loaded and does not offer: LU with its pivots, triangular systems.
+"""LAPACK and BLAS routines that NumPy has loaded but does not expose: LU with pivots, triangular systems.
 
-They take NumPy's own arrays. Where NumPy was built with another library, `routine` gives None, and whoever asks
-computes it with NumPy's functions.
+They take NumPy's own arrays. If NumPy was built with another library, `routine` returns None, and the caller
+uses NumPy's functions instead.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _LETTERS = {np.dtype(kind): letter for kind, letter in zip("fdFD", "sdcz", stric
 
 
 class Library(NamedTuple):
-    """NumPy's OpenBLAS: what its names end with, and the bits of its integers."""
+    """NumPy's OpenBLAS: the suffix of its symbol names, and the width of its integers."""
 
     library: Any
     ending: str
     integer: int
 
     def function(self, name: str) -> Any:
-        """A function by the name that OpenBLAS gives it; None if there is none."""
+        """A function by its OpenBLAS name; None if there is none."""
         return getattr(self.library, f"scipy_{name}{self.ending}", None)
 
 
 @once
 def openblas() -> Library | None:
-    """The library that NumPy's wheels bring."""
+    """The library that NumPy's wheels ship."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         if not name.startswith("libscipy_openblas"):
@@ -46,7 +46,7 @@ def openblas() -> Library | None:
 
 
 def routine(name: str, x: Any) -> Callable[..., Any] | None:
-    """A Fortran routine for an array's dtype, without the letter of the dtype."""
+    """A Fortran routine for an array's dtype, named without the dtype's letter."""
     if type(x) is not np.ndarray or x.dtype not in _LETTERS:
         return None
     library = openblas()
@@ -54,20 +54,20 @@ def routine(name: str, x: Any) -> Callable[..., Any] | None:
 
 
 def whole(*numbers: int) -> list[Any]:
-    """Integers as Fortran takes them: by address."""
+    """Integers as Fortran takes them: by reference."""
     library = openblas()
     kind = ctypes.c_int32 if library is None or library.integer == 32 else ctypes.c_int64
     return [ctypes.byref(kind(number)) for number in numbers]
 
 
 def lu(a: Any) -> tuple[Any, Any, Any] | None:
-    """L and U in one array, the order of rows, and the pivots from one, of each matrix; None without LAPACK."""
+    """L and U in one array, the row permutation, and the pivots from one, of each matrix; None without LAPACK."""
     getrf = routine("getrf", a)
     if getrf is None or not a.size:
         return None
     m, n = a.shape[-2:]
     least = min(m, n)
-    packed = np.array(a.reshape(-1, m, n).swapaxes(-1, -2), order="C")  # columns one after another
+    packed = np.array(a.reshape(-1, m, n).swapaxes(-1, -2), order="C")  # column-major
     library = openblas()
     assert library is not None
     pivots = np.empty((len(packed), least), f"i{library.integer // 8}")
@@ -97,7 +97,7 @@ def solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     n, k = b.shape[-2:]
     x = np.empty((*stack, k, n), b.dtype)
     x[...] = np.swapaxes(b, -1, -2)
-    lines = np.broadcast_to(np.swapaxes(a, -1, -2), (*stack, n, n))  # A by columns
+    lines = np.broadcast_to(np.swapaxes(a, -1, -2), (*stack, n, n))  # A, column-major
     one = np.ones((), b.dtype)
     rows, columns = whole(n, k)
     flags = [

@@ -1,4 +1,4 @@
-"""`finfo` and `iinfo`: what a dtype can hold."""
+"""`finfo` and `iinfo`: a dtype's limits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from .dtypes import as_dtype, dtype, get_default_dtype
 
-# Bits of the significand after the point, and of the exponent; decimal digits that survive.
+# Bits of the significand after the point, and of the exponent; decimal digits that are preserved.
 _FORMATS = {
     "float16": (10, 5, 3),
     "bfloat16": (7, 8, 2),
     "float32": (23, 8, 6),
     "float64": (52, 11, 15),
 }
-# Largest, smallest normal, and the distance from one to the next, of formats without infinities.
+# Largest, smallest normal, and the distance from one to the next, for formats without infinities.
 _EIGHT_BITS = {
     "float8_e4m3fn": (448.0, 2.0**-6, 0.125),
     "float8_e4m3fnuz": (240.0, 2.0**-7, 0.125),

@@ -1,10 +1,10 @@
-"""What a process makes once, however many threads ask for it first; and the lock that it is made under.
+"""What a process makes exactly once, however many threads ask for it first; and the lock that guards it.
 
-`functools.cache` is no such thing: two threads that ask at the same time both make it, each goes on with its
-own, and only one of the two is kept. Where machine code has the address of what was made, or a setting of the
-process belongs to it, that is a crash or a wrong setting later on.
+`functools.cache` does not guarantee that: two threads that ask at the same time both make it and each uses its
+own, of which only one is kept. If machine code has its address, or a process setting
+belongs to it, that means a crash or a wrong setting later on.
 
-The one lock is held across a fork too, so a child never finds something half made by a thread that it does
+The single lock is also held across a fork, so a child never sees something half made by a thread that it does
 not have.
 """
 
@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 making = threading.RLock()
-held_at_fork: list[Any] = [making]  # locks, in the order in which they are taken
+held_at_fork: list[Any] = [making]  # locks, in acquisition order
 
 
 def once(make: Callable[[], Result]) -> Callable[[], Result]:
-    """A function without arguments that is called a single time; what it gave is given ever after.
+    """A function without arguments that is called only once; its result is cached.
 
-    If it raises, nothing was made, and the next to ask tries again.
+    If it raises, nothing is cached, and the next caller tries again.
     """
     found: list[Result] = []
 
@@ -44,8 +44,8 @@ def once(make: Callable[[], Result]) -> Callable[[], Result]:
 
 @contextlib.contextmanager
 def collector_waits() -> Iterator[None]:
-    """For an import that makes thousands of objects, all of which are kept: the garbage collector would walk
-    through them again and again and find nothing."""
+    """A context for an import that creates thousands of objects, all of which are kept: the garbage collector would
+    traverse them again and again and find nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -62,7 +62,7 @@ def _hold() -> None:
 
 def _let_go() -> None:
     for lock in reversed(held_at_fork):
-        with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had it
+        with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had acquired it
             lock.release()
 
 

@@ -1,12 +1,12 @@
 """The layout of a result: which dimension steps fastest, as PyTorch decides it.
 
-A rule takes a result and the operands it came from, and gives the result in the layout that a
-record asks for: that of an elementwise function (`as_iterated`), that of the first operand
+A rule takes a result and the operands it came from, and returns the result in the layout that a
+record declares: that of an elementwise function (`as_iterated`), that of the first operand
 (`as_first`), C order (`in_c_order`) or the operand's memory format (`as_channels`).
 
-An elementwise function asks its operands in order, and the first that can tell two dimensions apart
-says which is the inner one; a dimension that an operand repeats (stride 0) tells nothing. NumPy
-decides otherwise where operands differ, and where an operand is repeated.
+An elementwise function checks its operands in order, and the first that distinguishes two dimensions
+decides which is the inner one; a dimension that an operand broadcasts (stride 0) decides nothing. NumPy
+decides differently if operands differ, or if one is broadcast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_laid_out(x: Any) -> bool:
 
 
 def as_iterated(data: Any, operands: Any) -> Any:
-    """The result of an elementwise function, moved into PyTorch's layout if it has another one."""
+    """The result of an elementwise function, converted to PyTorch's layout if it differs."""
     kind = data.__class__
     if (kind is not _ndarray and not is_laid_out(data)) or data.ndim < 2 or not data.size:
         return data
@@ -50,14 +50,14 @@ def as_first(data: Any, operands: Any) -> Any:
 
 
 def in_c_order(data: Any, operands: Any) -> Any:
-    """A result in C order, however its operands lie."""
+    """A result in C order, whatever its operands' layouts."""
     if not _has_layout(data) or data.flags.c_contiguous:
         return data
     return data.copy()
 
 
 def as_channels(data: Any, operands: Any) -> Any:
-    """A result in C order, or with its channels last in memory where the first operand's are."""
+    """A result in C order, or channels-last if the first operand is."""
     if not _has_layout(data) or not data.size:
         return data
     order = _CHANNELS_LAST.get(data.ndim)
@@ -73,7 +73,7 @@ def each(rule: Any) -> Any:
 
 
 def by_place(*rules: Any) -> Any:
-    """A rule for each of several results; None leaves one as it is."""
+    """A rule for each of several results; None leaves one unchanged."""
 
     def laid_out(data: Any, operands: Any) -> Any:
         found = [
@@ -88,7 +88,7 @@ _CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 def channels_come_last(x: Any) -> bool:
-    """Whether an array of images speaks for a memory format with its channels last."""
+    """Whether an array of images prefers the channels-last memory format."""
     order = _CHANNELS_LAST.get(x.ndim)
     return order is not None and x.strides[1] <= x.strides[-1] and prefers(x, order)
 
@@ -119,7 +119,7 @@ def iteration_order(shape: tuple[int, ...], operands: Any) -> list[int]:
 
 
 def _strides(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An operand's strides once it is broadcast."""
+    """An operand's strides after broadcasting."""
     missing = len(shape) - x.ndim
     kept = [
         0 if extent == 1 and whole != 1 else stride
@@ -129,7 +129,7 @@ def _strides(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _compared(inner: int, outer: int, strides: Any, shape: tuple[int, ...]) -> int:
-    """-1: the inner dimension is rightly so; 1: the two should change places; 0: cannot tell."""
+    """-1: the order is right; 1: the two should be swapped; 0: undecided."""
     for steps in strides:
         a, b = steps[inner], steps[outer]
         if a == 0 or b == 0:

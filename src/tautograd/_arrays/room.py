@@ -1,15 +1,15 @@
-"""PyTorch's errors for what finds no room in memory."""
+"""PyTorch's errors for what does not fit in memory."""
 
 from __future__ import annotations
 
 MOST_PARTS = 1 << 24
-"""Tensors that one call may give: at 500 bytes each, more would take all memory there is, and hours."""
+"""Most tensors that one call may return: at 500 bytes each, more would take all memory there is, and hours."""
 
 
 def out_of_memory(size: int | None, *, empty: bool = False) -> RuntimeError:
-    """The error for a tensor of so many bytes; None if that is beyond counting.
+    """The error for a tensor of so many bytes; None if their number overflows.
 
-    `empty`: it has no element, and its strides are what cannot be counted.
+    `empty`: it has no element, and it is its strides that overflow.
     """
     if empty:
         return RuntimeError(

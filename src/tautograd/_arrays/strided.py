@@ -1,7 +1,7 @@
-"""Where an array's elements lie: strides in elements, storage, and arrays over the same memory.
+"""An array's memory layout: strides in elements, storage, and arrays over the same memory.
 
 NumPy's own `as_strided` builds a chain of helper objects; `strided` makes the array directly over
-the owner of the memory. It only concerns NumPy's own arrays: every other array type is asked through
+the owner of the memory. This concerns only NumPy's own arrays: every other array type is handled through
 NumPy's functions.
 """
 
@@ -33,7 +33,7 @@ def strides_of(array: Any) -> tuple[int, ...]:
 
 
 def spelled_out(array: Any) -> Any:
-    """An array without elements, with the strides that NumPy did not give it."""
+    """An empty array, with the strides that NumPy did not give it."""
     if type(array) is not np.ndarray or array.size or any(array.strides) or not array.ndim:
         return array
     size = array.dtype.itemsize
@@ -42,7 +42,7 @@ def spelled_out(array: Any) -> Any:
 
 
 def with_strides_of(out: Any, model: Any) -> Any:
-    """A fresh array with its model's strides where they differ in dimensions of size one only."""
+    """A fresh array with its model's strides, if they differ only in dimensions of size one."""
     if type(out) is not np.ndarray:
         if hasattr(out, "seen_through"):
             return out.seen_through(lambda array: with_strides_of(array, model))
@@ -59,10 +59,10 @@ def with_strides_of(out: Any, model: Any) -> Any:
 
 
 def copied_with_strides(array: Any) -> Any:
-    """A copy in memory of its own that steps through it as the array does, gaps and all."""
+    """A copy in its own memory with the array's strides, gaps included."""
     if type(array) is not np.ndarray or array.flags.c_contiguous or not array.size:
         return np.copy(array, order="C")
-    if min(array.strides) < 0:  # a gradient that was turned round; no tensor steps backwards
+    if min(array.strides) < 0:  # a flipped gradient; no tensor has negative strides
         return np.copy(array, order="C")
     steps = zip(array.shape, array.strides, strict=True)
     span = array.dtype.itemsize + sum([(extent - 1) * stride for extent, stride in steps])
@@ -73,7 +73,7 @@ def copied_with_strides(array: Any) -> Any:
 
 
 def with_steps_of(data: Any, model: Any) -> Any:
-    """The same elements in memory of their own, as far apart as the model's are."""
+    """The same elements in their own memory, spaced as the model's are."""
     plain = type(data) is type(model) is np.ndarray
     if not plain or data.strides == model.strides or not data.size:
         return data
@@ -83,12 +83,12 @@ def with_steps_of(data: Any, model: Any) -> Any:
 
 
 def has_memory(array: Any) -> bool:
-    """Whether an array is memory that views share, and not a batch or a record of one."""
+    """Whether an array is memory that views share, and not a batch or a recording of one."""
     return type(array) is np.ndarray or hasattr(array, "strided")
 
 
 def storage_of(array: Any) -> Any:
-    """The array that owns the memory an array looks into."""
+    """The array that owns the memory that an array views."""
     if type(array) is not np.ndarray and hasattr(array, "storage"):
         return array.storage()
     owner = array
@@ -110,7 +110,7 @@ def address(array: Any) -> int:
 
 
 def storage_offset_of(array: Any) -> int:
-    """How many elements after the start of its storage an array begins."""
+    """The offset of an array from the start of its storage, in elements."""
     owner = storage_of(array)
     if owner is array:
         return 0
@@ -121,7 +121,7 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
     """An array over the same memory, `offset` and `strides` in bytes from where `array` begins."""
     if type(array) is not np.ndarray and hasattr(array, "strided"):
         return array.strided(shape, strides, offset)
-    if hasattr(array, "seen_through"):  # an array that is recorded
+    if hasattr(array, "seen_through"):  # an array being recorded
         return array.seen_through(lambda x: strided(x, shape, strides, offset))
     owner = storage_of(array)
     flags = owner.flags
@@ -135,7 +135,7 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
         except (ValueError, OverflowError):
             if 0 not in shape or any(step // array.dtype.itemsize > _FARTHEST for step in strides):
                 raise
-            # No elements: any memory will do, and as far as bytes can be counted is far enough.
+            # No elements: any memory will do, and the largest strides that can be represented are far enough.
             room = np.empty(array.dtype.itemsize, np.uint8)
             farthest = _FARTHEST // array.dtype.itemsize * array.dtype.itemsize
             strides = [max(-farthest, min(step, farthest)) for step in strides]
@@ -148,7 +148,7 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
 def view_strides(
     shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """Strides that show memory in another shape, or None where only a copy can.
+    """Strides that view memory in another shape, or None if only a copy can.
 
     Dimensions that follow each other without a gap form a run; a new dimension must lie inside one.
     """
@@ -158,7 +158,7 @@ def view_strides(
         return (1,) * len(wanted)
     found = [0] * len(wanted)
     at = len(wanted) - 1
-    run, taken = 1, 1  # elements in the present run, and those that new dimensions have used up
+    run, taken = 1, 1  # elements in the current run, and those that new dimensions have used up
     base = strides[-1]
     for dim in range(len(shape) - 1, -1, -1):
         run *= shape[dim]
@@ -206,7 +206,7 @@ def prefers(array: Any, order: Sequence[int]) -> bool:
     for dim in reversed(order):
         if not array.shape[dim] or array.strides[dim] < least:
             return False
-        # Channels of size one alone do not tell the formats apart.
+        # Channels of size one do not distinguish the formats.
         if dim == order[0] and least == array.strides[order[-1]]:
             return False
         least = array.strides[dim] * max(array.shape[dim], 1)

@@ -1,4 +1,4 @@
-"""Sums that stay accurate: NumPy adds pairwise along one axis only, other long ones are folded."""
+"""Accurate sums: NumPy adds pairwise along one axis only, so other long axes are folded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .dtypes import HALF_CODES
 
-# From how many terms on a sum over rows is folded, and into how many parts at a time.
+# The number of terms from which a sum over rows is folded, and into how many parts at a time.
 _FOLD_FROM = 128
 _PARTS = 16
 add_up: Any = np.add.reduce
@@ -25,15 +25,15 @@ def contiguous(x: Any) -> Any:
 
 
 def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """The sum, folded first where NumPy would add up row after row and let rounding grow with n.
+    """The sum, folded first where NumPy would add row after row and let rounding errors grow with n.
 
-    NumPy adds pairwise along the axis that is innermost in memory only, and in half precision without
-    the bits that a sum of many needs: 1,000 ones are 256 in bfloat16.
+    NumPy adds pairwise only along the axis that is innermost in memory, and in half precision without
+    the extra bits that a long sum needs: 1,000 ones are 256 in bfloat16.
     """
     if type(x) is _ndarray:
         if x.dtype is _FLOAT32 and x.size < _FOLD_FROM:
             return contiguous(add_up(x, dim, dtype, None, keepdim))
-    elif hasattr(type(x), "raw"):  # a GPU's
+    elif hasattr(type(x), "raw"):  # on a GPU
         return x.sum(dim, dtype, None, keepdim)
     half = x.dtype if dtype is None and is_narrow(x) else None
     if half is not None:
@@ -41,7 +41,7 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
     if type(x) is _ndarray and x.ndim > 1 and x.size >= _FOLD_FROM and x.dtype.kind in "fc":
         if dim is not None:
             x = _folded(x, dim)
-        elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one run in memory
+        elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one contiguous run
             x = _folded(x, tuple(range(x.ndim)))
     total = contiguous(add_up(x, axis=dim, keepdims=keepdim, dtype=dtype))
     if half is None:
@@ -50,7 +50,7 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
 
 
 def is_narrow(x: Any) -> bool:
-    """Whether an array's sums need a wider dtype: half precision, but for a GPU, which sees to that."""
+    """Whether an array's sums need a wider dtype: half precision, except on a GPU, which handles that itself."""
     return x.dtype.char in HALF_CODES and not hasattr(type(x), "raw")
 
 
@@ -65,7 +65,7 @@ def add_at(out: Any, places: Any, values: Any) -> None:
 
 
 def _folded(x: Any, dims: tuple[int, ...]) -> Any:
-    """The same sums over fewer terms: long axes, but for the innermost, cut into parts and added.
+    """The same sums over fewer terms: long axes, except the innermost, are cut into parts that are added.
 
     The parts of an axis are added as whole arrays, so this is no slower than the plain sum.
     """
@@ -92,7 +92,7 @@ def _is_innermost(x: Any, axis: int) -> bool:
     return all(abs(s) >= step for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
 
 
-@lru_cache(maxsize=1024)  # the same shapes come again at every step
+@lru_cache(maxsize=1024)  # the same shapes recur at every step
 def broadcast_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...] | None:
     """The dimensions of `have` that broadcasting `want` to it added or stretched; None if it cannot."""
     extra = len(have) - len(want)
@@ -107,11 +107,11 @@ def broadcast_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, .
     return tuple(axes)
 
 
-_PIECE = 8192  # how many products BLAS adds up one after another at most
+_PIECE = 8192  # how many products BLAS adds sequentially at most
 
 
 def row_dot(x: Any, y: Any) -> Any:
-    """Σ x y along the last dimension; long rows in pieces, so that rounding does not grow with them."""
+    """Σ x y along the last dimension; long rows in pieces, so that rounding errors do not grow with them."""
     width = x.shape[-1]
     if width <= 2 * _PIECE or type(x) is not np.ndarray or type(y) is not np.ndarray:
         return np.vecdot(x, y)

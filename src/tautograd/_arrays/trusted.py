@@ -1,7 +1,7 @@
-"""Whole numbers by which LAPACK and SciPy find their way in memory, looked at where they are handed over.
+"""Integers that LAPACK and SciPy use as indices into memory, validated just before they are passed on.
 
-Those libraries trust them. Operations have looked at them before, where a program can be told what is wrong; but
-memory may be changed without a trace since then (`index.data[0] = …`), and what is not looked at here may end the
+Those libraries trust them. Operations have validated them earlier, where the error can be reported well; but
+memory may have been changed untraceably since then (`index.data[0] = …`), and an unchecked index may crash the
 process.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def summed_rows(values: Any, index: Any, count: int) -> Any:
-    """Each row of a matrix added to the row that `index` names, of `count` rows: a product with ones and zeros."""
+    """Add each row of a matrix to the row that `index` names, of `count` rows: a product with zeros and ones."""
     from scipy.sparse import csc_array
 
     rows = len(values)
@@ -23,13 +23,13 @@ def summed_rows(values: Any, index: Any, count: int) -> Any:
 
 
 def check_rows(index: Any, count: int) -> None:
-    """Refuse indices of rows that are not there; negative ones too, where places in memory are computed of them."""
+    """Refuse row indices that are out of range; negative ones too, since they are used as offsets into memory."""
     if index.size and (index.min() < 0 or index.max() >= count):
         raise IndexError("index out of range in self")
 
 
 def check_ldl_pivots(pivots: Any) -> None:
-    """Refuse pivots that lead out of their matrix; negative ones name blocks of two, one beside the other."""
+    """Refuse pivots that point outside their matrix; negative ones name adjacent blocks of two."""
     wanted = None
     sizes = np.abs(pivots.astype(np.int64))
     if (sizes < 1).any():
@@ -45,6 +45,6 @@ def check_ldl_pivots(pivots: Any) -> None:
 
 
 def _is_in_pairs(row: Any) -> bool:
-    """Whether every run of negative pivots has an even number of them."""
+    """Whether every run of negative pivots has even length."""
     ends = np.flatnonzero(np.diff(row < 0, prepend=False, append=False))
     return not (np.diff(ends)[::2] % 2).any()

@@ -1,1 +1,1 @@
-"""The Tensor class and how it is made, printed and given its methods."""
+"""The Tensor class, and how tensors are created, printed and given their methods."""

@@ -1,4 +1,4 @@
-"""Arguments that creation functions share: sizes, dtypes, numbers, with PyTorch's errors."""
+"""Arguments that creation functions share (sizes, dtypes, numbers), with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._arrays.formats import layout, strided
 from .._autograd.modes import modes
 from .tensor import Tensor, make
 
-# C's names of the types, as PyTorch's overflow errors have them.
+# C's names of the types, as they appear in PyTorch's overflow errors.
 _C_NAMES = {
     "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
     "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -31,7 +31,7 @@ def type_name(value: Any) -> str:
 
 
 def require_strided(name: str, given: Any) -> None:
-    """Refuse a layout that a function cannot give its result."""
+    """Refuse a layout that a function's result cannot have."""
     if given is None or given is strided:
         return
     if not isinstance(given, layout):
@@ -40,7 +40,7 @@ def require_strided(name: str, given: Any) -> None:
 
 
 def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -> tuple[int, ...]:
-    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy's and 0-dim tensors' integers count."""
+    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy integers and 0-dim integer tensors are accepted."""
     if single and len(size) == 1:
         only = size[0]
         if type(only) is int:
@@ -99,7 +99,7 @@ def checked_size(name: str, size: Any, single: bool = True) -> tuple[int, ...]:
 
 
 def size_argument(name: str, size: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    """The sizes of a variadic function, given by position or as `size=`."""
+    """The sizes of a variadic function, passed by position or as `size=`."""
     if "size" in options:
         if size:
             raise TypeError(f"{name}() got multiple values for argument 'size'")
@@ -126,7 +126,7 @@ def place(device: Any = None) -> Any:
 
 
 def put(array: Any, device: Any) -> Any:
-    """An array that was made on the CPU, on the device asked for or the default one."""
+    """Move an array made on the CPU to the requested device, or to the default one."""
     if device is None and default.device is None:
         return array
     return moved(array, as_device(device))
@@ -147,7 +147,7 @@ def number(name: str, value: Any, argument: str, position: int) -> Any:
 
 
 def as_element(value: Any, kind: dtype) -> Any:
-    """A number as an element of a dtype: wraps a negative into an unsigned one, refuses to overflow."""
+    """A number as an element of a dtype: wraps a negative into an unsigned one, raises on overflow."""
     target = kind.numpy
     if target.kind == "b":
         return bool(value)
@@ -161,7 +161,7 @@ def as_element(value: Any, kind: dtype) -> Any:
                 raise overflow(kind)
             value = int(value)
         limits = np.iinfo(target)
-        # An unsigned type takes negative numbers whose size it could hold, as C does.
+        # An unsigned type takes negative numbers whose magnitude fits, as C does.
         low = -int(limits.max) if target.kind == "u" else int(limits.min)
         if not low <= value <= int(limits.max):
             raise overflow(kind)
@@ -186,7 +186,7 @@ def overflow(kind: dtype) -> RuntimeError:
 
 
 def refuse_pinned() -> None:
-    """Memory is pinned for an accelerator; an error where there is none."""
+    """Raise an error if there is no accelerator to pin memory for."""
     from .._arrays.devices import cuda_backend
 
     if cuda_backend() is not None:

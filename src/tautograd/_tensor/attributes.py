@@ -1,9 +1,9 @@
-"""The attributes of a tensor: those of the engine, and those that a program sets.
+"""A tensor's attributes: the engine's own, and those that a program sets.
 
-Both are looked up as Python looks up any attribute, the rare ones of the engine in the tensor's dictionary, so that a
-plain tensor pays nothing. What the program sees is its own alone: `tensor.__dict__` shows no name of the engine's. A
-subclass of a program's may have any name for itself, `_data` or `_view` as well: from the first use on, what a
-name stands for depends on whose code asks.
+Both use Python's ordinary attribute lookup, with the engine's rare ones in the tensor's dictionary, so that a
+plain tensor pays nothing. A program sees only its own: `tensor.__dict__` shows none of the engine's names. A
+user's subclass may use any name for itself, even `_data` or `_view`: from the first use on, what a
+name means depends on whose code asks.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ RARE = frozenset(
         *("_is_wrapped_number", "_tangent_for_repr"),
     )
 )
-"""What the engine keeps in the dictionary of single tensors."""
-FREE = RARE | (frozenset(SLOTS) - {"_base", "_grad"})  # these two are names of PyTorch's as well
-_PROGRAMS = "of the program: "  # and by what name a value is kept whose own is the engine's
+"""What the engine keeps in individual tensors' dictionaries."""
+FREE = RARE | (frozenset(SLOTS) - {"_base", "_grad"})  # these two are PyTorch's names as well
+_PROGRAMS = "of the program: "  # prefix for a program's value under one of the engine's names
 
 
 class Attributed:
-    """An object whose dictionary holds attributes of the engine beside those of the program."""
+    """An object whose dictionary holds the engine's attributes as well as the program's."""
 
     __slots__ = ("__dict__", "__weakref__")
 
 
 state_of: Any = vars(Attributed)["__dict__"].__get__
-"""The dictionary of a tensor as it is."""
+"""A tensor's actual dictionary."""
 
 
 def programs(tensor: Any) -> dict[str, Any]:
-    """What the program has set on a tensor, by name; what is changed in it is changed on the tensor."""
+    """What the program has set on a tensor, by name; changes to it change the tensor."""
     state: dict[str, Any] = state_of(tensor)
     if RARE.isdisjoint(state) and not has_names_of_its_own(type(tensor)):
         return state
@@ -47,7 +47,7 @@ def programs(tensor: Any) -> dict[str, Any]:
 
 
 def set_programs(tensor: Any, attributes: Mapping[str, Any]) -> None:
-    """Give a tensor these attributes of the program's in place of those it had."""
+    """Replace the program's attributes of a tensor by these."""
     if not isinstance(attributes, dict):
         kind = type(attributes).__name__
         raise TypeError(f"__dict__ must be set to a dictionary, not a '{kind}'")
@@ -107,7 +107,7 @@ def _kept_as(name: str) -> str:
     return _PROGRAMS + name if name in FREE else name
 
 
-# ---- names of the engine's that a subclass has for itself ------------------------------------------
+# ---- the engine's names that a subclass uses for itself --------------------------------------------
 
 
 class _Taken:
@@ -140,7 +140,7 @@ class _Taken:
 
 
 def engines(tensor: Any, name: str) -> Any:
-    """An attribute of the engine's, whatever the class of the tensor says."""
+    """An attribute of the engine's, whatever the tensor's class defines."""
     if name in RARE and tensor is not None and name in (state := state_of(tensor)):
         return state[name]
     members = _members()
@@ -151,7 +151,7 @@ def engines(tensor: Any, name: str) -> Any:
 
 
 def set_engines(tensor: Any, name: str, value: Any) -> None:
-    """Set one."""
+    """Set an attribute of the engine's."""
     if name in RARE:
         state_of(tensor)[name] = value
     else:
@@ -165,12 +165,12 @@ def _members() -> Mapping[str, Any]:
 
 
 def give_names(cls: Any) -> None:
-    """Let a class of a program's have any name for itself."""
+    """Let a user's class use any name for itself."""
     for name in FREE.intersection(vars(cls)):
         _take(cls, name)
     given = vars(cls).get("__setattr__")
     if given is None and has_names_of_its_own(cls):
-        return  # a class it derives from looks already
+        return  # a base class does this already
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if name in FREE:
@@ -191,7 +191,7 @@ def give_names(cls: Any) -> None:
 
 
 def has_names_of_its_own(cls: Any) -> bool:
-    """Whether a class of tensors is a program's: it looks at what is set."""
+    """Whether a tensor class is a user's: it checks what is set."""
     return cls.__setattr__ is not object.__setattr__
 
 

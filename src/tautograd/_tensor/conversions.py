@@ -1,4 +1,4 @@
-"""A tensor where Python expects its own: numbers, lists, text, truth, iteration, membership."""
+"""Converting a tensor where Python expects its own types: numbers, lists, text, truth, iteration, membership."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def numel(input: Tensor) -> int:
 
 
 def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
+    """The single element as a Python number."""
     try:
         data = self._data
     except AttributeError:
@@ -45,7 +45,7 @@ marked(item)
 
 
 def _python(array: Any) -> Any:
-    """An array whose elements Python has a type for."""
+    """An array cast to a dtype whose elements Python has a type for."""
     return array.astype(np.float64) if array.dtype.kind == "V" else array
 
 
@@ -60,7 +60,7 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def _tangent(self: Tensor) -> Any:
-    """The tangent that is printed: of forward mode's innermost level."""
+    """The tangent to print: forward mode's innermost level."""
     tangents = self._tangents
     return tangents[max(tangents)] if tangents else None
 
@@ -84,7 +84,7 @@ _warned: list[str] = []
 
 
 def _warn_of_gradient(self: Tensor) -> None:
-    """Said once in a process: the number that a tensor becomes has no history."""
+    """Warn, once per process, that converting a tensor to a number drops its history."""
     if not modes.grad or not self.requires_grad:
         return
     import warnings
@@ -136,7 +136,7 @@ def _index(self: Tensor) -> int:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero."""
+    """Whether the single element is not zero."""
     size = input._data.size
     if size != 1:
         how_many = "no values" if size == 0 else "more than one value"

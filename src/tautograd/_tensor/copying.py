@@ -1,7 +1,7 @@
 """Copies of tensors by `copy`, `deepcopy` and `pickle`.
 
-A pickle holds bytes, a dtype's name, sizes and strides, and names one function of this module to
-put them together: nothing else is looked up or run when it is loaded.
+A pickle holds bytes, a dtype's name, sizes and strides, and names one function of this module that
+puts them together: loading one looks up and runs nothing else.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def _with(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any
 
 
 def shallow_copy(self: Tensor) -> Tensor:
-    """Another leaf on the same memory."""
+    """Another leaf over the same memory."""
     out = make(self._data)
     copied: Tensor = _with(out, type(self), self.requires_grad, own_attributes(self))
     return copied
 
 
 def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf on memory of its own; tensors that shared memory share the copy of it."""
+    """A leaf in its own memory; tensors that shared memory share the copy."""
     import copy
 
     if not self.is_leaf:
@@ -93,7 +93,7 @@ def rebuild(
     attributes: dict[str, Any],
     device: str = "cpu",
 ) -> Any:
-    """A tensor from what `reduce` wrote down."""
+    """A tensor from what `reduce` wrote."""
     kind = dtype_named(dtype).numpy
     size = kind.itemsize
     flat = np.frombuffer(bytearray(data) or bytearray(size), kind)
@@ -105,7 +105,7 @@ def rebuild(
 
 
 def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
+    """What `pickle` writes: the elements in memory order, without gaps between views."""
     if hasattr(self._data, "is_sparse_array"):
         from .._ops.sparse.copies import reduced
 
@@ -117,7 +117,7 @@ def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
         data = b""
     elif reach < array.size:
         data = _span(array, reach + 1)
-    else:  # a view with gaps: only what it shows
+    else:  # a view with gaps: only its own elements
         array = np.copy(array, order="C")
         data, strides = array.tobytes(), strides_of(array)
     cls = None if type(self) is Tensor else type(self)

@@ -1,4 +1,4 @@
-"""Tensors from data: `tensor`, which copies, and those that share memory where they can."""
+"""Tensors from data: `tensor`, which copies, and functions that share memory if they can."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .tensor import Tensor, make
 
 
 def function(fn: Any) -> Any:
-    """Offer a function as `tautograd.<name>`."""
+    """Export a function as `tautograd.<name>`."""
     FUNCTIONS[fn.__name__] = fn
     return fn
 
@@ -74,7 +74,7 @@ FUNCTIONS["tensor"] = tensor
 
 
 def warn_of_copy(called: str) -> None:
-    """PyTorch's advice to those who make a tensor from a tensor."""
+    """PyTorch's advice against making a tensor from a tensor."""
     warnings.warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
         f"or sourceTensor.detach().clone().requires_grad_(True), rather than {called}.",
@@ -111,14 +111,14 @@ def _warn_arrays(value: Any) -> None:
 
 @function
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor on the memory of a NumPy array."""
+    """A tensor that shares memory with a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     return make(_shared(ndarray))
 
 
 def _shared(array: Any) -> Any:
-    """The array itself, if a tensor can be made on its memory; of a matrix or masked array, its data."""
+    """The array itself if a tensor can share its memory; for a matrix or masked array, its data."""
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
     from_numpy_dtype(array.dtype)
@@ -147,7 +147,7 @@ def _shared(array: Any) -> Any:
 
 @function
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor with this data: the same tensor or memory where the dtype allows, else a copy."""
+    """A tensor with this data: the same tensor or memory if the dtype allows it, else a copy."""
     kind = wanted_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
         if device is not None and as_device(device) != data.device:
@@ -203,7 +203,7 @@ def asarray(
 
 
 def _source(obj: Any, kind: Any) -> Tensor | None:
-    """A tensor on the memory of an array, a buffer or a DLPack capsule; None for plain data."""
+    """A tensor that shares memory with an array, a buffer or a DLPack capsule; None for plain data."""
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, (np.ndarray, np.generic)):
@@ -237,7 +237,7 @@ def _wants_grad(source: Tensor, requires_grad: Any) -> bool:
 def frombuffer(
     buffer: Any, *, dtype: Any = None, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector on the memory of an object with Python's buffer protocol."""
+    """A vector that shares memory with an object supporting Python's buffer protocol."""
     kind = wanted_dtype("frombuffer", dtype)
     if kind is None:
         raise TypeError('frombuffer() missing 1 required positional arguments: "dtype"')
@@ -284,7 +284,7 @@ def frombuffer(
 
 @function
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array, through DLPack."""
+    """A tensor that shares memory with another library's array, through DLPack."""
     from .dlpack import import_array
 
     if not hasattr(ext_tensor, "__dlpack__") and not (device is None and copy is None):
@@ -292,7 +292,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
         )
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:
-        where = as_device("cuda")  # an error where there is no GPU
+        where = as_device("cuda")  # raises if there is no GPU
         from .._arrays.cuda.cuda_array import wrap
 
         found = make(wrap(cuda_backend().cupy.from_dlpack(ext_tensor)))
@@ -338,14 +338,14 @@ def legacy_tensor(
 
 
 def _is_extent(value: Any) -> bool:
-    """Whether the old constructors take a value for a size: an integer, also in a 0-dim array."""
+    """Whether the old constructors treat a value as a size: an integer, possibly in a 0-dim array."""
     if isinstance(value, np.ndarray):
         return not value.ndim and value.dtype.kind in "iu"
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def subclass_of(cls: Any, tensor: Tensor) -> Any:
-    """The same storage seen as an instance of a Tensor subclass."""
+    """The same storage as an instance of a Tensor subclass."""
     from .._ops.declare import subclasses
 
     if subclasses.speaks(cls):
@@ -362,7 +362,7 @@ def subclass_of(cls: Any, tensor: Tensor) -> Any:
 
 
 def leaf_of(cls: type, data: Tensor, requires_grad: bool) -> Any:
-    """A leaf of this class on the memory of a tensor, without the tensor's history."""
+    """A leaf of this class over a tensor's memory, without the tensor's history."""
     if not isinstance(data, Tensor):
         raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
     out = subclass_of(cls, data)
@@ -386,7 +386,7 @@ def leaf_of(cls: type, data: Tensor, requires_grad: bool) -> Any:
 
 
 class _LegacyType(type):
-    """The type of `FloatTensor` and its kind: a constructor, and a question about the dtype."""
+    """The metaclass of `FloatTensor` and the like: a constructor, and an isinstance check of the dtype."""
 
     kind: Any
 

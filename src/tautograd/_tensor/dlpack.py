@@ -1,7 +1,7 @@
-"""DLPack: memory handed from library to library without a copy.
+"""DLPack: passing memory from library to library without a copy.
 
-A capsule carries a C struct that says where the elements lie. Going out, NumPy writes it (bfloat16,
-which NumPy does not have, travels as 16-bit integers and is renamed in the struct). Coming in, the
+A capsule carries a C struct that describes the elements' memory. For export, NumPy writes it (bfloat16,
+which NumPy does not have, is exported as 16-bit integers and renamed in the struct). For import, the
 struct is read here: NumPy's own reader knows fewer dtypes.
 """
 
@@ -58,7 +58,7 @@ class _ManagedVersioned(ctypes.Structure):
     )
 
 
-# A capsule's name says which struct it holds; the name after it has been consumed.
+# A capsule's name says which struct it holds; the second name means that it has been consumed.
 _STRUCTS: dict[bytes, tuple[Any, bytes]] = {
     b"dltensor": (_Managed, b"used_dltensor"),
     b"dltensor_versioned": (_ManagedVersioned, b"used_dltensor_versioned"),
@@ -92,7 +92,7 @@ def _struct(capsule: Any) -> tuple[bytes, Any]:
 def export_capsule(
     tensor: Tensor, max_version: tuple[int, int] | None = None, copy: bool | None = None
 ) -> Any:
-    """A capsule on a tensor's memory, or on a copy of it."""
+    """A capsule over a tensor's memory, or over a copy of it."""
     if tensor.dtype.itemsize == 1 and tensor.dtype.is_floating_point:
         raise BufferError(f"DLPack has no name here for {tensor.dtype}: convert it first")
     array = np.array(tensor._data, copy=True) if copy else spelled_out(tensor._data)
@@ -107,7 +107,7 @@ def export_capsule(
 
 
 def import_array(source: Any, copy: bool | None = None) -> Any:
-    """An array on the memory that a capsule, or an object that makes one, speaks of."""
+    """An array over the memory described by a capsule, or by an object that makes one."""
     capsule = _capsule_of(source) if hasattr(source, "__dlpack__") else source
     name, managed = _struct(capsule)
     described = managed.tensor
@@ -133,7 +133,7 @@ def import_array(source: Any, copy: bool | None = None) -> Any:
 def _capsule_of(source: Any) -> Any:
     try:
         return source.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a library of the time before versions
+    except TypeError:  # a library older than DLPack's versions
         return source.__dlpack__()
 
 
@@ -150,12 +150,12 @@ def _dtype_of(described: _DLTensor) -> Any:
 
 
 def _memory(address: int, size: int, managed: Any) -> Any:
-    """A buffer over foreign memory, which is given back to its owner when no array uses it."""
+    """A buffer over foreign memory, which is released to its owner when no array uses it."""
     if size:
         memory = (ctypes.c_char * size).from_address(address)
-    else:  # no elements: any memory will do, room for one of the widest
+    else:  # no elements: any memory will do, large enough for the widest one
         memory = (ctypes.c_char * 16)()
     if managed.deleter:
         release = weakref.finalize(memory, _Deleter(managed.deleter), ctypes.addressof(managed))
-        release.atexit = False  # at the end of the process the owner may be gone already
+        release.atexit = False  # at exit the owner may be gone already
     return memory

@@ -1,8 +1,8 @@
-"""Drawing under `vmap`: whether every example gets numbers of its own is what `randomness` says.
+"""Random draws under `vmap`: `randomness` decides whether every example gets its own numbers.
 
-A draw outside `vmap` is a call of an array-level sampler. Inside, the innermost `vmap` decides
+Outside `vmap`, a draw is a call of an array-level sampler. Inside, the innermost `vmap` decides
 first: `"error"` refuses, `"same"` draws once for all its examples, `"different"` draws an array
-with one more dimension in front, which becomes its batch; then the next one out decides about that.
+with an extra leading dimension, which becomes its batch; then the next outer one decides about that.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .tensor import Tensor
 
 Sampler = Callable[..., Any]  # (generator, shape, …) -> array
 
-_NOBODYS = Generator()  # whose numbers are thrown away
-# Of these, PyTorch checks the parameters' kinds on the device meta, but not their values.
+_NOBODYS = Generator()  # its numbers are thrown away
+# For these, PyTorch checks the parameters' kinds on the device meta, but not their values.
 _ANY_VALUE_ON_META = {"uniform", "random", "randint", "bernoulli"}
 
 _REFUSED = (
@@ -37,17 +37,15 @@ _REFUSED = (
 
 
 def refuse_random() -> None:
-    """Inside a `vmap` that allows no random numbers, say so."""
+    """Raise if a surrounding `vmap` allows no random numbers."""
     if any(level.randomness == "error" for level in modes.vmap_levels):
         raise RuntimeError(_REFUSED)
 
 
 def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a sampler gives; a computation that is being compiled will ask it again at each replay."""
+    """Call a sampler; a computation being compiled will call it again at each replay."""
     for value in args:
-        if isinstance(
-            value, Tensor
-        ):  # before a number is drawn: the call is made again with numbers
+        if isinstance(value, Tensor):  # before a number is drawn: the call is repeated with numbers
             raise RuntimeError(
                 f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
             )
@@ -59,7 +57,7 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
         return modes.deferred.draw(sampler, (source, *args), kwargs)
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
-    with np.errstate(all="ignore"):  # a draw may be beyond its dtype
+    with np.errstate(all="ignore"):  # a draw may be out of its dtype's range
         found = sampler(source, *args, **kwargs)
     if modes.exporter is not None:
         modes.exporter.drawn(found, sampler, args, kwargs)
@@ -67,7 +65,7 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def bound(sampler: Sampler, **options: Any) -> Sampler:
-    """A sampler with options that are given already."""
+    """A sampler with options already bound."""
 
     def call(source: Any, *values: Any) -> Any:
         return sampler(source, *values, **options)
@@ -78,11 +76,11 @@ def bound(sampler: Sampler, **options: Any) -> Sampler:
 
 
 def _refuse_parameters(sampler: Sampler, source: Any, args: Any, kwargs: Any) -> None:
-    """Where no number will be drawn, raise what one would: parameters are checked all the same."""
+    """Check the parameters although no number will be drawn, raising what a draw would."""
     with np.errstate(all="ignore"):
         try:
             sampler(_NOBODYS, (1,), *args[1:], **kwargs)
-        except NotImplementedError:  # of a kernel, which is not asked for nothing
+        except NotImplementedError:  # raised by a kernel, which is never called for no elements
             if source is on_meta and sampler.__name__ not in _ANY_VALUE_ON_META:
                 raise
         except RuntimeError:
@@ -91,7 +89,7 @@ def _refuse_parameters(sampler: Sampler, source: Any, args: Any, kwargs: Any) ->
 
 
 def _undrawn(args: Any, kwargs: Any) -> Any:
-    """What a sampler would give on the device meta: a shape, and no number is drawn."""
+    """A sampler's result on the device meta: a shape, without drawing a number."""
     from .._arrays.meta.meta_array import new
 
     shape = args[0] if isinstance(args[0], tuple) else args[0].shape
@@ -101,7 +99,7 @@ def _undrawn(args: Any, kwargs: Any) -> Any:
 def draw(
     sampler: Sampler, generator: Any, shape: tuple[int, ...], *args: Any, **kwargs: Any
 ) -> Any:
-    """A new array of this shape, for each example if the `vmap`s in progress say so."""
+    """A new array of this shape, drawn for each example if the active `vmap`s say so."""
     source = checked(generator)
     if source.on_gpu:
         sampler = on_gpu(sampler)
@@ -116,7 +114,7 @@ def draw(
 
 
 def on_gpu(sampler: Sampler) -> Sampler:
-    """A sampler whose numbers end up on the GPU of its generator."""
+    """A sampler whose numbers are placed on its generator's GPU."""
     from .._random.on_gpu import sampler_on_gpu
 
     return sampler_on_gpu(sampler)
@@ -125,7 +123,7 @@ def on_gpu(sampler: Sampler) -> Sampler:
 def fill(
     tensor: Tensor, node: str, sampler: Sampler, generator: Any, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """Fill a tensor in place, in the order of its memory; a gradient through it ends here."""
+    """Fill a tensor in place, in memory order; a gradient through it ends here."""
     check_writable(tensor)
     array = tensor._data
     source = checked(generator, array)
@@ -138,7 +136,7 @@ def fill(
 
 
 def write_drawn(tensor: Tensor, node: str, values: Any) -> Tensor:
-    """Put numbers that were drawn for a tensor into its memory."""
+    """Store numbers drawn for a tensor in its memory."""
     if isinstance(tensor._data, np.ndarray):
         refuse_overlap(tensor._data)
     if unrecorded(tensor):
@@ -157,7 +155,7 @@ def fill_like(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """A new array laid out as another, filled in the order of its memory."""
+    """A new array with the layout of another, filled in memory order."""
     source = checked(generator, tensor._data)
     if modes.vmap_levels:
         refuse_random()
@@ -203,7 +201,7 @@ def _through_levels(sampler: Sampler, source: Any, values: Any, levels: list[Any
 
 
 def refuse_same(*arrays: Any) -> None:
-    """Numbers that depend on a batch cannot be the same for all its examples."""
+    """Refuse `"same"` for numbers that depend on a batch: they cannot be the same for all its examples."""
     refuse_random()
     same = {level.number for level in modes.vmap_levels if level.randomness == "same"}
     if any(number in same for array in arrays for number in _batches(array)):
@@ -214,7 +212,7 @@ def refuse_same(*arrays: Any) -> None:
 
 
 def check_batches(target: Any, values: Any) -> None:
-    """Refuse to fill a tensor that the examples share with numbers that differ between them."""
+    """Refuse to fill a tensor shared by the examples with numbers that differ between them."""
     if not modes.vmap_levels:
         return
     refuse_same(values)
@@ -239,7 +237,7 @@ def _check_different(target: Any) -> None:
 
 
 def _batches(array: Any) -> list[int]:
-    """The `vmap`s that an array has a batch of, innermost first."""
+    """The `vmap`s for which an array has a batch, innermost first."""
     found = []
     while isinstance(array, BatchedArray):
         found.append(array.level)
@@ -268,13 +266,13 @@ def _as_allowed(array: Any) -> tuple[Any, list[int]]:
     for _ in batches:
         array = array.data
     same = [at for at, n in enumerate(reversed(batches)) if levels[n] == "same"]
-    if same:  # drawn apart, then copied to each example
+    if same:  # drawn separately, then copied to each example
         array = np.empty([n for axis, n in enumerate(array.shape) if axis not in same], np.bool_)
     return array, same
 
 
 def _spread(values: Any, like: Any, same: list[int]) -> Any:
-    """The values drawn, with a batch for each example where they are the same for all."""
+    """The drawn values, broadcast to the batches whose examples share them."""
     levels = []
     inner = like
     while isinstance(inner, BatchedArray):

@@ -40,13 +40,13 @@ from .tensor import Tensor, make
 
 
 def function(fn: Any) -> Any:
-    """Offer a function as `tautograd.<name>`, and complain about keywords as PyTorch does."""
+    """Export a function as `tautograd.<name>`, with PyTorch's errors for wrong keywords."""
     FUNCTIONS[fn.__name__] = fn
     return fn
 
 
 def check_kind_of_out(out: Any, kind: Any) -> None:
-    """Refuse a dtype that is asked for beside an `out=` of another."""
+    """Refuse a `dtype` that differs from that of `out=`."""
     if isinstance(out, Tensor) and kind is not None and out.dtype is not kind:
         raise RuntimeError(
             f"dtype {LEGACY_NAMES[kind]} does not match dtype of out parameter "
@@ -98,7 +98,7 @@ def _new(
         array = arrays.zeros(shape, kind.numpy)
     else:
         element = as_element(value, kind)
-        # A number that stands for any, while a function is compiled.
+        # A `Symbol`, while a function is being compiled.
         if hasattr(element, "as_array"):
             array = np.copy(np.broadcast_to(element.as_array(), shape))
         else:
@@ -112,7 +112,7 @@ _SPARSE = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc")
 def _held_nowhere(
     name: str, shape: tuple[int, ...], kind: Any, layout: Any, where: Any, requires_grad: bool
 ) -> Tensor:
-    """A sparse tensor of zeros, none of which is held."""
+    """A sparse tensor of zeros, none of which is stored."""
     from .._arrays.sparse.coo import empty
     from .._ops.sparse.methods import to_sparse
 
@@ -243,7 +243,7 @@ def empty_permuted(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """An uninitialised dense tensor whose dimensions lie in memory in this order, slowest first."""
+    """An uninitialised dense tensor with its dimensions in this memory order, slowest first."""
     require_strided("empty_permuted", layout)
     shape = checked_size("empty_permuted", size, False)
     order = as_size("empty_permuted", physical_layout, "physical_layout", False)

@@ -1,8 +1,8 @@
 """An array from Python data: nested sequences of numbers, NumPy scalars and one-element tensors.
 
-Plain Python numbers are left to NumPy, which is fast, as long as the result is certain to be
+Plain Python numbers are left to NumPy, which is fast, whenever the result is certain to be
 PyTorch's. Everything else (mixtures with NumPy scalars or tensors, overflows, ragged lists) is
-walked element by element in PyTorch's order, so that the dtype and the error come out as there.
+traversed element by element in PyTorch's order, so that dtypes and errors are the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def array_from(data: Any, wanted: dtype | None) -> Any:
     """An array that owns its memory, of the given dtype or the one that the data imply."""
     if type(data) is float and -_SMALL < data < _SMALL:
         return _array_from(data, wanted)
-    with np.errstate(all="ignore"):  # what a dtype cannot hold becomes infinite, without a word
+    with np.errstate(all="ignore"):  # what a dtype cannot hold becomes infinite, silently
         return _array_from(data, wanted)
 
 
@@ -76,7 +76,7 @@ def _from_array(array: Any, wanted: dtype | None) -> Any:
 
 
 def from_storage(storage: Any, kind: dtype) -> Any:
-    """The elements in a storage's memory, which is shared and not copied."""
+    """The elements in a storage's memory, shared rather than copied."""
     from .storages import check_kind
 
     check_kind(storage, kind)
@@ -104,7 +104,7 @@ def check_strides(array: Any) -> None:
 
 
 def _is_sequence(value: Any) -> bool:
-    """What Python calls a sequence: its class has `__getitem__` and is no mapping of its own kind."""
+    """Whether a value is read as a sequence: it has `__getitem__` and `__len__`, and is no dict, text or array."""
     if isinstance(value, (list, tuple, range)):
         return True
     if isinstance(value, (str, bytes, dict, Tensor, np.ndarray, np.generic, type)):
@@ -117,7 +117,7 @@ def _is_sequence(value: Any) -> bool:
 def _element_at(data: Any, place: int) -> Any:
     try:
         return data[place]
-    except Exception:  # whatever it says, it is not what it seemed
+    except Exception:  # whatever it raises, it is not a sequence after all
         raise ValueError(
             f"could not determine the shape of object type '{type(data).__name__}'"
         ) from None
@@ -140,7 +140,7 @@ def _types(data: Any, found: set[type], depth: int = 0) -> None:
 
 
 def _from_plain(data: Any, wanted: dtype | None) -> Any:
-    """The array of nested plain numbers, or None where NumPy might not do as PyTorch does."""
+    """The array of nested plain numbers, or None if NumPy might differ from PyTorch."""
     kinds: set[type] = set()
     _types(data, kinds)
     if not kinds <= _PLAIN:
@@ -178,13 +178,13 @@ def _inferred(kind: str) -> dtype:
 
 
 def _limits(target: Any) -> tuple[int, int]:
-    """What C's conversion accepts: an unsigned type takes negative numbers, wrapped round."""
+    """What C's conversion accepts: an unsigned type takes negative numbers, wrapped around."""
     limits = np.iinfo(target)
     return (-int(limits.max) if target.kind == "u" else int(limits.min)), int(limits.max)
 
 
 def _all_within(array: Any, target: Any) -> bool:
-    if target == np.uint64:  # takes no negative number, no fraction and no bool; one by one says so
+    if target == np.uint64:  # takes no negative number, fraction or bool
         return array.dtype.kind == "i" and bool((array >= 0).all())
     low, high = _limits(target)
     return bool(np.all((array >= low) & (array <= high)))
@@ -258,7 +258,7 @@ def _store(data: Any, sizes: tuple[int, ...], dim: int, kind: dtype, flat: list[
 
 
 def element(value: Any, kind: dtype) -> Any:
-    """One element as the dtype holds it, or the error of the conversion, in Python's words for it."""
+    """One element as the dtype holds it, or Python's error for the conversion."""
     target = kind.numpy
     if target.kind == "b":
         return bool(value)

@@ -1,4 +1,4 @@
-"""Between tensors and other libraries' arrays: NumPy's protocols and DLPack, without copies."""
+"""Conversion between tensors and other libraries' arrays: NumPy's protocols and DLPack, without copies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 
 
 def array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
-    """What `np.asarray(tensor)` asks for."""
+    """What `np.asarray(tensor)` calls."""
     found = numpy(self)
     if isinstance(dtype, Dtype):
         raise TypeError(f"Cannot interpret '{dtype}' as a data type")
@@ -66,7 +66,7 @@ def array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
 
 
 def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """What a NumPy function makes of its result on a tensor: a tensor again (masks as uint8)."""
+    """What a NumPy function applied to a tensor returns: a tensor again (masks as uint8)."""
     found = np.asarray(array)
     return from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
@@ -82,7 +82,7 @@ def from_file(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
+    """A tensor over a file's elements; with `shared`, writes go to the file."""
     require_strided("from_file", layout)
     kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
     if pin_memory:
@@ -98,7 +98,7 @@ GENERAL["__eq__"] = _equal
 
 
 def equal(self: Tensor, other: Any) -> Any:
-    """`==`, the one operator of a tensor that takes a NumPy array as it is."""
+    """`==`, the only tensor operator that takes a NumPy array without converting it."""
     found = _equal(self, other)
     if found is NotImplemented and isinstance(other, np.ndarray):
         return _equal(self, from_numpy(other))
@@ -106,7 +106,7 @@ def equal(self: Tensor, other: Any) -> Any:
 
 
 def to_dlpack(tensor: Any) -> Any:
-    """A DLPack capsule on this tensor's memory."""
+    """A DLPack capsule over this tensor's memory."""
     from .dlpack import export_capsule
 
     if not isinstance(tensor, Tensor):
@@ -124,7 +124,7 @@ def dlpack(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
-    """The DLPack protocol: a capsule on this tensor's memory."""
+    """The DLPack protocol: a capsule over this tensor's memory."""
     from .dlpack import export_capsule
 
     if self.requires_grad:

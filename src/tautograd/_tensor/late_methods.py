@@ -1,4 +1,4 @@
-"""Methods of `torch.stft` and `torch.istft`: what they do is loaded by the first call."""
+"""The methods of `torch.stft` and `torch.istft`, whose code is loaded by the first call."""
 
 from __future__ import annotations
 

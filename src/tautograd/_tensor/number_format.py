@@ -38,7 +38,7 @@ def number_texts(array: np.ndarray, precision: int, sci_mode: bool | None) -> Nu
         return _complex_texts(flat.real.tolist(), flat.imag.tolist(), precision, sci_mode)
     if kind != "f":
         # The extension floats (bfloat16) have no numpy kind of their own; float64 holds each
-        # of their values exactly. Casting a signalling NaN would warn about nothing of interest.
+        # of their values exactly. Casting a signalling NaN would raise an irrelevant warning.
         with np.errstate(invalid="ignore"):
             array = array.astype(np.float64)
     return _float_texts(array.ravel().tolist(), precision, sci_mode)
@@ -52,7 +52,7 @@ def _aligned(texts: list[str]) -> NumberTexts:
 def _float_texts(values: Sequence[float], precision: int, sci_mode: bool | None) -> NumberTexts:
     deciding = [value for value in values if value and isfinite(value)]
     write = _choose_notation(deciding, precision, sci_mode)
-    # The width is taken from the deciding values alone; any other text may overhang it.
+    # Only the deciding values set the width; any other text may overhang it.
     width = max([len(write(value)) for value in deciding], default=1)
     return NumberTexts([write(value).rjust(width) for value in values], width)
 

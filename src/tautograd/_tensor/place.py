@@ -1,4 +1,4 @@
-"""Where a tensor lives and what kind it is: every tensor here is dense, on the CPU or a GPU."""
+"""A tensor's device and kind: every tensor here is dense, on the CPU or a GPU."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """A copy in memory that is locked, so that a GPU reads it while the CPU goes on."""
+    """A copy in page-locked memory, which a GPU can read while the CPU continues."""
     backend = cuda_backend()
     if backend is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -81,7 +81,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def cuda(self: Tensor, device: Any = None, **options: Any) -> Tensor:
-    """This tensor on a GPU; an error where there is none."""
+    """This tensor on a GPU; raises if there is none."""
     where = as_device("cuda" if device is None else device)
     if where.type != "cuda":
         raise RuntimeError(f"Invalid device, must be cuda device, not {where}")
@@ -89,7 +89,7 @@ def cuda(self: Tensor, device: Any = None, **options: Any) -> Tensor:
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see this tensor's memory (a GPU's always; else after `share_memory_`)."""
+    """Whether other processes see this tensor's memory (a GPU's always; otherwise after `share_memory_`)."""
     if device_of(self._data).type == "cuda":
         return True
     return bool(getattr(self, "_is_shared", False)) or _region(self._data) is not None
@@ -104,9 +104,9 @@ def _region(array: Any) -> Any:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Move this tensor's elements to memory that processes started from here on see, too.
+    """Move this tensor's elements to memory that child processes started from now on can see, too.
 
-    Views of it that were taken before stay where they were.
+    Views of it taken earlier keep the old memory.
     """
     if not is_shared(self):
         import numpy as np
@@ -120,7 +120,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the one with the longest stride to the one with the shortest."""
+    """The dimensions by decreasing stride."""
     strides = strides_of(self._data)
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
@@ -161,7 +161,7 @@ def _by_element(self: Tensor, name: str, call: Any, others: dict[str, Tensor]) -
     if data.size and not callable(call):
         raise TypeError(f"'{type(call).__name__}' object is not callable")
     results = [element(call(*values), self.dtype) for values in zip(*columns, strict=True)]
-    data[...] = np.array(results, data.dtype).reshape(data.shape)  # which PyTorch does not count
+    data[...] = np.array(results, data.dtype).reshape(data.shape)  # not counted by PyTorch
     return self
 
 
@@ -174,7 +174,7 @@ FUNCTIONS["get_device"] = get_device
 
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
-    """The same memory and history, seen as an instance of a subclass of Tensor."""
+    """The same memory and history as an instance of a Tensor subclass."""
     from .._autograd.apply import apply
     from .._autograd.forward_ad import alias_op
     from .creation import subclass_of
@@ -186,7 +186,7 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         )
     alias = apply(alias_op, (self,))
     found = subclass_of(cls, alias)
-    state_of(found).update(state_of(alias))  # its place among views, its tangents
+    state_of(found).update(state_of(alias))  # its relation to other views, its tangents
     return found
 
 
@@ -196,7 +196,7 @@ attach("as_subclass", as_subclass)
 def _make_subclass(
     cls: Any, data: Any, require_grad: bool = False, dispatch_strides: bool = False
 ) -> Any:
-    """A leaf of a subclass on the memory of a tensor."""
+    """A leaf of a subclass over a tensor's memory."""
     from .creation import leaf_of
 
     return leaf_of(cls, data, require_grad)

@@ -1,4 +1,4 @@
-"""Printing tensors: nested brackets around aligned numbers, then what the numbers cannot tell.
+"""Printing tensors: nested brackets around aligned numbers, then what the numbers do not show.
 
 Only what will be shown is ever read: a large tensor is first reduced to its corners, the corners
 are written as texts, and the texts are joined into brackets from the innermost axis outwards.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PrintableTensor(Protocol):
-    """What printing asks of a tensor."""
+    """What printing needs from a tensor."""
 
     @property
     def dtype(self) -> Any: ...
@@ -211,7 +211,7 @@ def tensor_repr(tensor: PrintableTensor, contents: str | None = None) -> str:
 
 
 def _batch_repr(array: Any) -> str:
-    """What `vmap` gives a function: a whole batch that stands for one of its examples."""
+    """What `vmap` passes to a function: a whole batch that stands for one of its examples."""
     if not isinstance(array, BatchedArray):
         from .tensor import make
 
@@ -279,7 +279,7 @@ def _grad_fn_name(tensor: PrintableTensor) -> str | None:
 def _with_suffixes(text: str, suffixes: list[str], indent: int, on_new_line: bool = False) -> str:
     """Append the suffixes and the closing parenthesis, breaking lines that would be too long.
 
-    `on_new_line`: they begin a line of their own.
+    `on_new_line`: they start on a new line.
     """
     parts = [text]
     # PyTorch counts the last line of the values two characters too long; so the lines break

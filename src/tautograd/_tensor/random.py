@@ -126,7 +126,7 @@ def randint(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Whole numbers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
+    """Integers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
     require_strided("randint", layout)
     *bounds, size = (*args, size) if size is not None else args or (None,)
     if len(bounds) == 1 and low is not None:
@@ -169,7 +169,7 @@ def randperm(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from 0 to `n - 1` in random order."""
+    """A random permutation of the integers from 0 to `n - 1`."""
     require_strided("randperm", layout)
     try:
         count = as_size("randperm", (n,))[0]
@@ -264,7 +264,7 @@ def normal(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    """Normal numbers with this mean and standard deviation: of one `size`, or one per element given."""
     require_strided("normal", layout)
     if size is not None:
         mean, std = plain_number(mean), plain_number(std)
@@ -285,9 +285,9 @@ def normal(
     refuse_same(*(v._data for v in given))
     check_broadcast(*(tuple(v.shape) for v in given))
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
-    if isinstance(out, Tensor) and not isinstance(std, Tensor):  # as PyTorch has it, for no other
+    if isinstance(out, Tensor) and not isinstance(std, Tensor):  # as in PyTorch, for no other
         shape = np.broadcast_shapes(shape, tuple(out.shape))
-    # In this order, each rounded: times the deviation, plus the mean.
+    # In this order, rounding each step: times the deviation, plus the mean.
     spread = 1.0 if isinstance(std, Tensor) else float(std)
     drawing = checked(generator, given[0]._data)
     values = draw(_random.normal, drawing, shape, 0.0, spread, dtype=given[0]._data.dtype)
@@ -300,7 +300,7 @@ def normal(
 
 
 def _recorded(node: str, values: Any, out: Any, name: str, *sources: Tensor) -> Tensor:
-    """Numbers drawn with the parameters in these tensors: new, or written into `out`."""
+    """Numbers drawn with the parameters in these tensors: new, or written to `out`."""
     if out is None:
         return drawn(node, values, *sources)
     if len(sources) > 1:
@@ -323,7 +323,7 @@ def _check_deviation(std: Any) -> None:
 
 @function
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """One with the probability at its place in `input` (or `p` everywhere), else zero."""
+    """One with the probability given by the same element of `input` (or `p` everywhere), else zero."""
     source = _tensor("bernoulli", input)
     if p is not None:
         kind = source._data.dtype
@@ -332,7 +332,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         values = draw(_random.bernoulli, checked(generator, source._data), shape, p, dtype=kind)
     else:
         coins: Any = _random.bernoulli_from
-        if isinstance(out, Tensor):  # its dtype is what is drawn in
+        if isinstance(out, Tensor):  # draws in its dtype
             coins = bound(coins, dtype=out._data.dtype)
         values = _from_values(coins, source._data)(generator)
     return _recorded("Bernoulli0", values, out, "bernoulli", source)
@@ -340,14 +340,14 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
 
 @function
 def poisson(input: Any, generator: Any = None) -> Tensor:
-    """How often something happens whose rate is at its place in `input`."""
+    """Poisson counts with the rates in `input`."""
     source = _tensor("poisson", input)
     return drawn("Poisson0", _from_values(_random.poisson, source._data)(generator), source)
 
 
 @function
 def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """The number of successes in `count` trials, each with probability `prob`."""
     trials, chance = _tensor("binomial", count), _tensor("binomial", prob)
     values = _from_values(_random.binomial, trials._data, chance._data)(generator)
     return successes(values, trials, chance)
@@ -362,7 +362,7 @@ def multinomial(
     generator: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """The places of `num_samples` draws from each row, with the row's values as weights."""
+    """The indices of `num_samples` draws from each row, with the row's values as weights."""
     weights = _tensor("multinomial", input)
     if isinstance(out, Tensor) and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
@@ -379,7 +379,7 @@ def multinomial(
 
 
 def _from_values(sampler: Any, *values: Any) -> Any:
-    """A sampler of one draw for each value, or row of them, also when the values are a batch."""
+    """A sampler that draws once per value, or per row, also if the values are a batch."""
     from .draws import per_example
 
     return lambda generator: per_example(sampler, checked(generator, values[0]), *values)

@@ -1,4 +1,4 @@
-"""Tensors filled in place with random numbers: `uniform_`, `normal_` and their kin."""
+"""Filling tensors with random numbers in place: `uniform_`, `normal_` and the like."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def method(fn: Any) -> Any:
 def _options(
     name: str, given: tuple[Any, ...], named: dict[str, Any], **defaults: Any
 ) -> list[Any]:
-    """Parameters by position or by name: `from` cannot be one in Python's signatures."""
+    """Parameters by position or by name: `from`, a keyword, cannot be one in a Python signature."""
     found = {**defaults, **dict(zip(defaults, given, strict=False))}
     for key, value in named.items():
         if key not in defaults:
@@ -43,7 +43,7 @@ def uniform_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) ->
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with normal numbers of this mean and deviation."""
+    """Fill with normal numbers of this mean and standard deviation."""
     return fill(self, "Normal0", _random.normal, generator, mean, std, dtype=self._data.dtype)
 
 
@@ -79,7 +79,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 @method
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
-    """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
+    """Fill with integers: below `to`, in [from, to), or of the dtype's whole range."""
     if len(bounds) == 1 and not named:
         named, bounds = {"to": bounds[0]}, ()
     low, high = _options("random_", bounds, named, **{"from": None, "to": None})
@@ -92,7 +92,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
 
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Fill with ones of probability `p` (one for all, or a tensor of them), and zeros."""
+    """Fill with ones with probability `p` (one for all, or a tensor), and zeros otherwise."""
     kind = self._data.dtype
     if not isinstance(p, Tensor):
         if not isinstance(p, (int, float)):
@@ -109,7 +109,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
     def drawn(source: Any, rates: Any) -> Any:
         if 0 in shape:
-            return np.empty(shape, kind)  # whatever shape the two have together
+            return np.empty(shape, kind)  # whatever shape the two broadcast to
         assert order is not None
         rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))
         values = _random.bernoulli_from(source, rates, kind, rates.shape)
@@ -122,7 +122,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 def _slowest_first(array: Any) -> list[int] | None:
-    """The order of the dimensions in memory, in which draws are made; None for C order."""
+    """The memory order of the dimensions, in which numbers are drawn; None for C order."""
     if type(array) is not np.ndarray or array.flags.c_contiguous:
         return None
     return list(_random.memory_order(array.shape, array.strides)[::-1])

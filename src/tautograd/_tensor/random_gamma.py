@@ -1,6 +1,6 @@
-"""Gamma and Dirichlet numbers, whose gradients say how a draw would move with its parameters.
+"""Gamma and Dirichlet numbers, with gradients of a draw with respect to its parameters.
 
-These four names begin with an underscore in PyTorch, too: `distributions` is what one uses.
+These four names begin with an underscore in PyTorch, too: the public interface is `distributions`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
-    """How each gamma number in `output` moves with its concentration in `input`."""
+    """The derivative of each gamma number in `output` by its concentration in `input`."""
     result: Tensor = apply(gamma_gradient_op, (input, output), {})
     return result
 
@@ -41,6 +41,6 @@ def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
 
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
-    """How each part `x` moves with its own concentration `alpha`, over `1 - x`."""
+    """The derivative of each part `x` by its own concentration `alpha`, divided by `1 - x`."""
     result: Tensor = apply(beta_gradient_op, (x, alpha, total), {})
     return result

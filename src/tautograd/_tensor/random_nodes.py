@@ -1,7 +1,7 @@
-"""The place of random numbers in a graph: they depend on nothing, so every gradient is zero.
+"""Random numbers in a graph: they depend on nothing, so every gradient is zero.
 
-The numbers are drawn first; the operation only stands for that they came from here, under the node
-name that PyTorch gives it.
+The numbers are drawn first; the operation only records that they came from here, under
+PyTorch's node name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _normal_of_two = Op(
 )
 
 
-# How many trials succeed has no derivative, neither by their number nor by their probability.
+# The number of successes has no derivative, by the number of trials or by their probability.
 _successes = Op(
     "drawn_Binomial0",
     lambda x, y, drawn: drawn,
@@ -69,13 +69,13 @@ _successes = Op(
 
 
 def successes(values: Any, trials: Tensor, chance: Tensor) -> Tensor:
-    """What `binomial` drew, as a tensor that was drawn with these."""
+    """What `binomial` drew, as a tensor computed from these."""
     result: Tensor = apply(_successes, (trials, chance), {"drawn": values})
     return result
 
 
 def drawn(node: str, values: Any, *sources: Tensor) -> Tensor:
-    """Numbers as a tensor that was drawn for (or with the parameters in) these tensors."""
+    """Numbers as a tensor drawn for (or with the parameters in) these tensors."""
     op = _normal_of_two if len(sources) == 2 else NODES[node]
     result: Tensor = apply(op, sources, {"drawn": values})
     return result

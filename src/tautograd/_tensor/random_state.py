@@ -1,4 +1,4 @@
-"""Where random numbers come from: `Generator`, the default one, and its seed and state."""
+"""The sources of random numbers: `Generator`, the default one, and its seed and state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATE = "the state of a generator"
 
 
 class Generator(_random.Generator):
-    """A source of random numbers with a state of its own; `manual_seed` gives PyTorch's streams."""
+    """A source of random numbers with its own state; `manual_seed` starts PyTorch's streams."""
 
     __module__ = "torch._C"
 
@@ -34,12 +34,12 @@ class Generator(_random.Generator):
         return bool(self.device.type == "cuda")
 
     def manual_seed(self, seed: Any) -> Any:
-        """Begin the stream of a seed."""
+        """Start the stream of a seed."""
         put_off_no_longer(_STATE)
         return super().manual_seed(seed)
 
     def seed(self) -> int:
-        """Begin a stream that nobody knows; its seed is returned."""
+        """Start a stream from an unpredictable seed, which is returned."""
         put_off_no_longer(_STATE)
         return super().seed()
 
@@ -51,7 +51,7 @@ class Generator(_random.Generator):
         return make(super().get_state())
 
     def set_state(self, new_state: Any) -> Generator:
-        """Go on from a state that `get_state` returned."""
+        """Continue from a state that `get_state` returned."""
         put_off_no_longer(_STATE)
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
@@ -69,11 +69,11 @@ class Generator(_random.Generator):
         self.set_offset(offset)
 
     def get_offset(self) -> int:
-        """How many words of each thread's stream are behind it, on a GPU."""
+        """How many words of each thread's stream have been used, on a GPU."""
         return self.offset if self.on_gpu else super().get_offset()
 
     def set_offset(self, offset: int) -> None:
-        """Go on after so many words, on a GPU."""
+        """Continue after so many words, on a GPU."""
         if self.on_gpu:
             if int(offset) % 4:
                 raise RuntimeError(f"offset must be a multiple of 4, but got offset={offset}")
@@ -82,7 +82,7 @@ class Generator(_random.Generator):
             super().set_offset(offset)
 
     def clone_state(self) -> Generator:
-        """An independent generator that goes on with the same numbers."""
+        """An independent generator that continues with the same numbers."""
         return _restored(str(self.device), self.get_state()._data)
 
     graphsafe_get_state = clone_state
@@ -98,14 +98,14 @@ def _restored(device: str, state: Any) -> Generator:
     return Generator(device).set_state(make(np.copy(state)))
 
 
-# The one generator that arrays are drawn from, as users see it.
+# The generator from which arrays are drawn, as users see it.
 default_generator: Generator = _random.default_generator  # type: ignore[assignment]
 default_generator.__class__ = Generator
 default_generator.device = as_device("cpu")
 
 
 class _OnMeta:
-    """Stands for a generator on the device meta, where nothing is drawn."""
+    """A dummy generator on the device meta, where nothing is drawn."""
 
     on_gpu = False
 
@@ -114,13 +114,13 @@ on_meta: Any = _OnMeta()
 
 
 def function(fn: Any) -> Any:
-    """Offer a function as `tautograd.<name>`."""
+    """Export a function as `tautograd.<name>`."""
     FUNCTIONS[fn.__name__] = fn
     return fn
 
 
 @function
-@marked  # of what is no integer, `int` speaks itself, as in PyTorch
+@marked  # for a non-integer, `int` raises its own error, as in PyTorch
 def manual_seed(seed: Any) -> Generator:
     """Seed the default generator; the same seed gives PyTorch's numbers."""
     number = int(seed)
@@ -131,13 +131,13 @@ def manual_seed(seed: Any) -> Generator:
 
 @function
 def seed() -> int:
-    """Seed the default generator from the system's entropy; the seed is returned."""
+    """Seed the default generator from the system's entropy; returns the seed."""
     return default_generator.seed()
 
 
 @function
 def initial_seed() -> int:
-    """The seed the default generator was last given."""
+    """The default generator's latest seed."""
     return default_generator.initial_seed()
 
 
@@ -149,7 +149,7 @@ def get_rng_state() -> Any:
 
 @function
 def set_rng_state(new_state: Any) -> None:
-    """Let the default generator go on from a state that `get_rng_state` returned."""
+    """Make the default generator continue from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)
 
 
@@ -161,7 +161,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """Numbers drawn inside the block do not count: after it the stream goes on as before."""
+    """Restore the state of the generators after the block, so that its draws do not advance them."""
     if not enabled:
         yield
         return
@@ -173,7 +173,7 @@ def fork_rng(
 
 
 def checked(generator: Any, near: Any = None) -> Generator:
-    """The generator asked for, or else the default one of the device that an array is on."""
+    """The given generator, or else the default one of an array's device."""
     if generator is None:
         if near is None or type(near) is np.ndarray:
             return default_generator
@@ -190,7 +190,7 @@ def checked(generator: Any, near: Any = None) -> Generator:
 
 
 def source_for(generator: Any, device: Any, out: Any = None) -> Generator:
-    """The generator of new numbers on a device: the one given, or that device's own."""
+    """The generator for new numbers on a device: the given one, or the device's own."""
     where = as_device(device) if out is None else out.device
     if generator is None:
         return default_on(where)
@@ -211,7 +211,7 @@ def _check_type(generator: Any, where: Any) -> None:
 
 
 class _Gpus:
-    """The default generators of GPUs, made when first drawn from, and the seed they start with."""
+    """The default generators of GPUs, created lazily, and the seed they start with."""
 
     generators: dict[int, Generator] = {}  # noqa: RUF012
     seed: int | None = None
@@ -234,7 +234,7 @@ def default_on(where: Any) -> Generator:
 
 
 def seed_gpus(seed: int, index: int | None = None) -> None:
-    """Seed one GPU's default generator, or all of them, those to come included."""
+    """Seed one GPU's default generator, or all of them, including those not created yet."""
     if index is None:
         _Gpus.seed = seed
     for number, generator in _Gpus.generators.items():

@@ -113,14 +113,14 @@ def _text(value: Any) -> str:
     return f"{value:g}"
 
 
-# How many numbers PyTorch's kernel makes at a time, by the size of one in bytes.
+# How many numbers PyTorch's kernel computes at a time, by element size in bytes.
 _LANES = {2: 16, 4: 8, 8: 4}
 
 
 def _progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
     """start + i * step, rounded where PyTorch's kernel rounds.
 
-    It works in blocks: the first number of each is rounded to the dtype, the others are reached
+    It works in blocks: the first number of each is rounded to the dtype, the others are computed
     from it. What does not fill two blocks is computed number by number.
     """
     target = kind.numpy
@@ -137,7 +137,7 @@ def _progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
 
 
 def _wide(value: Any, kind: dtype) -> Any:
-    """A number in the precision that the kernel computes in: one rounding less than the dtype."""
+    """A number in the precision in which the kernel computes: one rounding less than the dtype."""
     if kind.is_half:
         return np.float32(value)
     if kind.itemsize == 4:
@@ -146,7 +146,7 @@ def _wide(value: Any, kind: dtype) -> Any:
 
 
 def _rounded(values: Any, kind: dtype) -> Any:
-    if kind.is_half:  # multiplied and added in float32, which NumPy leaves for integers
+    if kind.is_half:  # multiplied and added in float32, which NumPy does not do for integers
         values = values.astype(np.float32)
     return values.astype(kind.numpy)
 
@@ -178,7 +178,7 @@ def range(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from `start` to `end`, which is included, in steps of `step`."""
+    """Numbers from `start` to `end`, inclusive, in steps of `step`."""
     require_strided("range", layout)
     import warnings
 
@@ -209,7 +209,7 @@ def _scalar_progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
 
 
 def _fill(out: Tensor, values: Any, name: str) -> None:
-    """Write into `out` in the order of its elements; another number of them makes it a vector."""
+    """Write to `out` in the order of its elements; if their number differs, it becomes a vector."""
     shape = tuple(out.shape) if out._data.size == values.size else values.shape
     if out._data.shape == shape:
         refuse_overlap(out._data)
@@ -252,7 +252,7 @@ def linspace(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from `start` to `end`, evenly spaced, both ends included."""
+    """`steps` evenly spaced numbers from `start` to `end`, inclusive."""
     start, end, count, kind = _ends("linspace", start, end, steps, dtype, layout, out)
     return _given(_between(start, end, count, kind), out, device, requires_grad, "linspace")
 
@@ -271,7 +271,7 @@ def logspace(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` powers of `base`, from `base**start` to `base**end`, exponents evenly spaced."""
+    """`steps` powers of `base`, from `base**start` to `base**end`, with evenly spaced exponents."""
     start, end, count, kind = _ends("logspace", start, end, steps, dtype, layout, out)
     with np.errstate(all="ignore"):
         if kind.numpy.kind in "iu":
@@ -285,7 +285,7 @@ def logspace(
 
 
 def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
-    """How many numbers are asked for; ends that are tensors must stand for one number."""
+    """The requested number of steps; ends that are tensors must hold a single number."""
     ends = {"start": start, "end": end}
     wide = {k: v.dim() for k, v in ends.items() if isinstance(v, Tensor) and v.dim()}
     others = [v for v in ends.values() if not isinstance(v, Tensor)]
@@ -322,7 +322,7 @@ def _kind(name: str, dtype: Any, out: Any, *ends: Any) -> dtype:
 
 
 def _between(start: Any, end: Any, count: int, kind: dtype, integral: bool = True) -> Any:
-    """Evenly spaced numbers: the first half counted from the start, the second from the end."""
+    """Evenly spaced numbers: the first half computed from the start, the second from the end."""
     target = kind.numpy
     if count < 2:
         return np.full(count, start).astype(target)
@@ -330,7 +330,7 @@ def _between(start: Any, end: Any, count: int, kind: dtype, integral: bool = Tru
     behind = np.arange(count - count // 2 - 1, -1, -1)
     if target.kind in "iu":
         first, last = int(as_element(start, kind)), int(as_element(end, kind))
-        if not integral:  # exponents of powers: in single precision
+        if not integral:  # exponents of powers: single precision
             step: Any = np.float32(last - first) / np.float32(count - 1)
             low, high = first + step * ahead.astype("f4"), last - step * behind.astype("f4")
             return np.concatenate([low, high]).astype(np.float32)
@@ -344,7 +344,7 @@ def _between(start: Any, end: Any, count: int, kind: dtype, integral: bool = Tru
         part = kind.to_real()
         parts = [_between(f(start), f(end), count, part) for f in (np.real, np.imag)]
         return (parts[0] + 1j * parts[1]).astype(target)
-    # A multiplication and an addition with one rounding.
+    # A fused multiply-add: a multiplication and an addition with one rounding.
     wide = np.longdouble if target.itemsize == 8 else np.float64
     low, high, by = wide(first), wide(last), wide(step)
     return np.concatenate([low + by * ahead, high - by * behind]).astype(target)

@@ -1,7 +1,7 @@
-"""Process-wide settings and questions about kinds: PyTorch's, with what they mean on one engine.
+"""Process-wide settings and type queries: PyTorch's, with what they mean on this engine.
 
-Threads are NumPy's business and every computation here is deterministic, so those settings are kept
-and given back, and change nothing.
+NumPy controls threads and every computation here is deterministic, so those settings are stored
+and returned, and change nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def is_inference(input: Tensor) -> bool:
 
 @_function
 def set_default_tensor_type(t: Any, /) -> None:
-    """The old way to set the default dtype: `torch.DoubleTensor` or its name."""
+    """Set the default dtype, the old way: by `torch.DoubleTensor` or its name."""
     if isinstance(t, str):
         by_name = {f"torch.{name}Tensor": kind for kind, name in LEGACY_NAMES.items()}
         if t not in by_name:
@@ -89,13 +89,13 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 @_function
 def get_default_device() -> device:
-    """Where new tensors are made."""
+    """The device of new tensors."""
     return default.device or CPU
 
 
 @_function
 def set_default_device(device: Any) -> None:
-    """Where new tensors are made from now on; None is the CPU."""
+    """Set the device of new tensors; None is the CPU."""
     found = CPU if device is None else as_device(device)
     default.device = None if found.type == "cpu" else found
 
@@ -111,20 +111,20 @@ class _Settings:
 
 
 on_num_threads: list[Callable[[int], None]] = []
-"""Whoever has threads adds a function here once it can be told; a module half imported cannot."""
+"""Code with its own threads adds a callback here once it is ready; a half-imported module is not."""
 
 
 @_function
 def get_num_threads() -> int:
-    """How many threads were asked for."""
+    """The requested number of threads."""
     return _Settings.threads
 
 
 @_function
 def set_num_threads(num: Any, /) -> None:
-    """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
+    """Request a number of threads (stored; NumPy's own libraries decide, compiled programs obey)."""
     count = _positive("set_num_threads", num)
-    with making:  # so that who was told last was told what is kept
+    with making:  # so that the last value announced is the one stored
         _Settings.threads = count
         for use in on_num_threads:
             use(count)
@@ -132,13 +132,13 @@ def set_num_threads(num: Any, /) -> None:
 
 @_function
 def get_num_interop_threads() -> int:
-    """How many threads were asked for between operations."""
+    """The requested number of threads between operations."""
     return _Settings.interop_threads
 
 
 @_function
 def set_num_interop_threads(num: Any, /) -> None:
-    """Ask for a number of threads between operations (kept; operations run one by one)."""
+    """Request a number of threads between operations (stored; operations run one by one)."""
     _Settings.interop_threads = _positive("set_num_interop_threads", num)
 
 
@@ -152,7 +152,7 @@ def _positive(name: str, num: Any) -> int:
 
 @_function
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for algorithms that give the same result every time: there are no others."""
+    """Request algorithms that give the same result every time: there are no others."""
     for label, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(
@@ -165,19 +165,19 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 @_function
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic algorithms were asked for."""
+    """Whether deterministic algorithms were requested."""
     return _Settings.deterministic
 
 
 @_function
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether they were asked for with `warn_only`."""
+    """Whether they were requested with `warn_only`."""
     return _Settings.warn_only
 
 
 @_function
 def set_deterministic_debug_mode(debug_mode: Any) -> None:
-    """0 or "default", 1 or "warn", 2 or "error"."""
+    """Set it to 0 or "default", 1 or "warn", 2 or "error"."""
     names = {"default": 0, "warn": 1, "error": 2}
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -194,35 +194,35 @@ def set_deterministic_debug_mode(debug_mode: Any) -> None:
 
 @_function
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2: as `set_deterministic_debug_mode` takes it."""
+    """0, 1 or 2, as for `set_deterministic_debug_mode`."""
     return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0
 
 
 @_function
 def get_float32_matmul_precision() -> str:
-    """The precision asked for in matrix products."""
+    """The requested precision of matrix products."""
     return _Settings.matmul_precision
 
 
 @_function
 def set_float32_matmul_precision(precision: str) -> None:
-    """Ask for a precision of matrix products: a GPU computes in TF32 unless it is the highest."""
+    """Request a precision of matrix products: a GPU uses TF32 unless it is the highest."""
     if precision in ("highest", "high", "medium"):
         _Settings.matmul_precision = precision
         _tell_gpu()
 
 
 def of_computing() -> tuple[bool, str]:
-    """The settings by which a GPU computes otherwise."""
+    """The settings that change how a GPU computes."""
     return _Settings.deterministic, _Settings.matmul_precision
 
 
 def _tell_gpu(backend: Any = None) -> None:
-    """Let a GPU that is in use know of the settings that it goes by."""
+    """Pass the relevant settings to the GPU, if one is in use."""
     found = backend or _gpus.get("backend")
     if found is not None:
         _gpus["backend"] = found
-        structure[0] += 1  # programs that were compiled for other settings do not hold
+        structure[0] += 1  # invalidates programs compiled for other settings
         found.set_tf32(_Settings.matmul_precision != "highest")
         found.deterministic = _Settings.deterministic
 
@@ -233,17 +233,17 @@ on_cuda_start.append(_tell_gpu)
 
 @_function
 def set_flush_denormal(mode: bool) -> bool:
-    """Flushing of denormal numbers cannot be set: False says so."""
+    """Returns False: flushing of denormal numbers cannot be set."""
     return False
 
 
 @_function
 def is_warn_always_enabled() -> bool:
-    """Whether warnings that come once were asked for each time."""
+    """Whether one-time warnings are raised every time."""
     return _Settings.warn_always
 
 
 @_function
 def set_warn_always(b: bool, /) -> None:
-    """Ask for warnings that come once each time."""
+    """Set whether one-time warnings are raised every time."""
     _Settings.warn_always = bool(b)

@@ -1,7 +1,7 @@
-"""Memory that several processes see: a file without a name, mapped into each of them.
+"""Memory that several processes see: an unnamed file, mapped into each of them.
 
-`share_memory_` moves a tensor's elements there. A process that is forked has the mapping; to others the
-file's descriptor is handed over (`multiprocessing.reductions`).
+`share_memory_` moves a tensor's elements there. A forked process inherits the mapping; others are sent the
+file's descriptor (`multiprocessing.reductions`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 
 class Region(mmap.mmap):
-    """A stretch of shared memory, which arrays in it lead back to (`region_of`), and its file."""
+    """A region of shared memory with its file; arrays in it lead back to it (`region_of`)."""
 
     fd: int
 
     def array(self, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
-        """The elements that a tensor has here."""
+        """A tensor's elements in this region."""
         return np.ndarray(shape, dtype, np.frombuffer(self, np.uint8), offset, strides)
 
     def start(self) -> int:
@@ -30,7 +30,7 @@ class Region(mmap.mmap):
 
 
 def region_at(fd: int, size: int) -> Region:
-    """The memory of a file, which is closed when no array is left in it."""
+    """The memory of a file, which is closed when no array uses it any more."""
     found = Region(fd, size)
     found.fd = fd
     weakref.finalize(found, os.close, fd)
@@ -56,7 +56,7 @@ def region_of(array: Any) -> Region | None:
 
 
 def shared(array: Any) -> Any:
-    """A copy of an array, laid out as it is, in shared memory; one without elements as it is."""
+    """A copy of an array, with the same layout, in shared memory; an empty array is returned unchanged."""
     if not array.size:
         return array
     low, high = np.lib.array_utils.byte_bounds(array)

@@ -1,4 +1,4 @@
-"""Methods that lead to sparse tensors or ask about them: what they do is loaded by the first call."""
+"""Methods that make sparse tensors or query them, whose code is loaded by the first call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What storages are made of, indexed by and filled with; anything else is refused in PyTorch's words."""
+"""What storages can be made of, indexed by and filled with; anything else gets PyTorch's error."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FORMS = (
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer; a bool is none."""
+    """Whether a value is an integer; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def zeros(count: int, kind: Any) -> Any:
-    """An array for so many elements, if there is room for them."""
+    """An array for so many elements, if there is memory for them."""
     size = int(count) * np.dtype(kind).itemsize
     if size < 0:
         raise RuntimeError(
@@ -54,7 +54,7 @@ def bytes_of(sequence: Any) -> Any:
 
 
 def place(index: Any, size: int, name: str, error: type[Exception]) -> int:
-    """An index into so many elements; `error` is raised for what is none."""
+    """An index into so many elements; `error` is raised if it is not one."""
     if not is_whole(index):
         raise error(f"can't index a {name} with {type(index).__name__}")
     if not -(2**63) <= index < 2**63:
@@ -66,7 +66,7 @@ def place(index: Any, size: int, name: str, error: type[Exception]) -> int:
 
 
 def span(index: slice, size: int) -> slice:
-    """A stretch of bytes; storages have no steps."""
+    """A range of bytes; storages have no steps."""
     first, last, step = index.indices(size)
     if step != 1:
         raise RuntimeError(
@@ -76,14 +76,14 @@ def span(index: slice, size: int) -> slice:
 
 
 def as_byte(value: Any, wrong: str) -> int:
-    """A number as one byte holds it; `wrong` is said of what is none, in front of its type."""
+    """A number as one byte; if it is none, the error is `wrong` followed by its type."""
     if not is_whole(value):
         raise RuntimeError(wrong.format(type(value).__name__))
     return int(value) & 255
 
 
 def check_typed(source: Any, wrapped: Any, is_storage: bool, where: Any) -> None:
-    """Refuse what a storage with a dtype is not made from."""
+    """Refuse what a typed storage cannot be made from."""
     if wrapped is not None:
         if source is not None:
             raise RuntimeError(

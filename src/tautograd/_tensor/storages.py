@@ -1,8 +1,8 @@
-"""The memory behind tensors as an object of its own: bytes (`UntypedStorage`), or elements of a dtype.
+"""The memory behind tensors as an object: bytes (`UntypedStorage`), or elements of a dtype.
 
-A storage is a face of the array that owns the memory. It holds no memory itself: what is written
-through it shows in every tensor that looks there, and the other way round. Memory belongs to NumPy,
-so a storage can grow only by taking other memory, which tensors made before do not follow.
+A storage is an interface to the array that owns the memory. It holds no memory itself: writes through
+it show in every tensor over that memory, and vice versa. Memory belongs to NumPy,
+so a storage can grow only by switching to other memory, which existing tensors do not follow.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class UntypedStorage:
 
     @classmethod
     def of(cls, array: Any) -> UntypedStorage:
-        """The memory that an array looks into."""
+        """The memory that an array views."""
         storage = cls.__new__(cls)
         storage._array = storage_of(array)
         storage._filename = None
@@ -62,12 +62,12 @@ class UntypedStorage:
         *,
         dtype: Any = None,
     ) -> UntypedStorage:
-        """A copy of a buffer's bytes, in this machine's order."""
+        """A copy of a buffer's bytes, in native byte order."""
         return cls.of(_from_buffer(buffer, byte_order, count, offset, as_dtype(dtype)))
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file; with `shared`, what is written shows in the file."""
+        """The bytes of a file; with `shared`, writes go to the file."""
         storage = cls.of(mapped_file(filename, shared, nbytes, np.dtype(np.uint8)))
         storage._filename = os.fsdecode(filename)
         return storage
@@ -92,7 +92,7 @@ class UntypedStorage:
 
     @property
     def _cdata(self) -> int:
-        """A number that tells this memory from any other that is in use."""
+        """A number that distinguishes this memory from any other in use."""
         return id(self._array)
 
     @property
@@ -101,7 +101,7 @@ class UntypedStorage:
 
     @property
     def filename(self) -> str | None:
-        """The file that this is the memory of, if any."""
+        """The file that backs this memory, if any."""
         return self._filename
 
     def tolist(self) -> list[int]:
@@ -153,7 +153,7 @@ class UntypedStorage:
         return self
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Take memory of another size; tensors made before keep what they have."""
+        """Switch to memory of another size; existing tensors keep what they have."""
         if not is_whole(size):
             raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         grown = zeros(size, np.uint8)
@@ -219,7 +219,7 @@ def _from_buffer(buffer: Any, byte_order: str, count: int, offset: int, kind: Dt
 def mapped_file(filename: Any, shared: Any, count: Any, kind: Any) -> Any:
     """An array over a file's bytes; the file grows to hold `count` elements if `shared`.
 
-    A private mapping: without `shared`, nothing is read before it is used and nothing is written.
+    Without `shared` it is a private mapping: nothing is read before it is used and nothing is written.
     """
     name = _name_of_file(filename)
     if shared is not None and not isinstance(shared, bool):
@@ -237,7 +237,7 @@ def mapped_file(filename: Any, shared: Any, count: Any, kind: Any) -> Any:
 
 
 def _name_of_file(filename: Any) -> str:
-    """The name as text; a number would be a descriptor, which is somebody's and would be closed."""
+    """The name as text; a number would be a descriptor, which belongs to somebody and would be closed."""
     if not isinstance(filename, (str, bytes)):
         raise TypeError(_wrong("filename", 1, "str", filename))
     name = os.fsdecode(filename)
@@ -285,7 +285,7 @@ def _mapping(name: str, shared: bool, needed: int) -> mmap.mmap:
 
 
 class _StorageType(type):
-    """The type of `FloatStorage` and its kind: a constructor, and a question about the dtype."""
+    """The metaclass of `FloatStorage` and the like: a constructor, and an isinstance check of the dtype."""
 
     kind: Any
 
@@ -340,14 +340,14 @@ class TypedStorage(metaclass=_StorageType):
         *,
         dtype: Any = None,
     ) -> TypedStorage:
-        """A copy of a buffer's bytes, in this machine's order."""
+        """A copy of a buffer's bytes, in native byte order."""
         kind = cls.kind or as_dtype(dtype)
         made = UntypedStorage.of(_from_buffer(buffer, byte_order, count, offset, kind))
         return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
-        """The elements in a file; with `shared`, what is written shows in the file."""
+        """The elements in a file; with `shared`, writes go to the file."""
         kind = cls.kind or get_default_dtype()
         made = UntypedStorage.of(mapped_file(filename, shared, size, kind.numpy))
         made._filename = os.fspath(filename)
@@ -430,7 +430,7 @@ class TypedStorage(metaclass=_StorageType):
         )
 
     def type(self, kind: Any = None) -> Any:
-        """The name of this storage's type, or a copy of another one."""
+        """The name of this storage's type, or a copy with another type."""
         if kind is None:
             return f"torch.{LEGACY_NAMES[self._kind]}Storage"
         wanted = getattr(kind, "kind", None) or as_dtype(kind)
@@ -474,7 +474,7 @@ class TypedStorage(metaclass=_StorageType):
         return False
 
     def pickle_storage_type(self) -> str:
-        """The name that a checkpoint has for this kind of storage."""
+        """The checkpoint format's name for this kind of storage."""
         return f"{LEGACY_NAMES[self._kind]}Storage"
 
     def __reduce__(self) -> Any:
@@ -508,7 +508,7 @@ _warned: list[str] = []
 
 
 def warn_deprecated() -> None:
-    """Said once in a process: typed storages will go."""
+    """Warn, once per process, that typed storages are deprecated."""
     import warnings
 
     from .settings import is_warn_always_enabled
@@ -520,11 +520,11 @@ def warn_deprecated() -> None:
 
 
 class WrongStorage(RuntimeError, TypeError):
-    """A storage of another dtype: PyTorch's RuntimeError, and about an argument's type."""
+    """A storage of another dtype: PyTorch raises RuntimeError, but it is also about an argument's type."""
 
 
 def check_kind(storage: Any, wanted: Any) -> None:
-    """Refuse a typed storage where elements of another dtype are expected."""
+    """Refuse a typed storage of another dtype than expected."""
     if isinstance(storage, TypedStorage) and storage.dtype is not wanted:
         raise WrongStorage(
             f"Expected a Storage of type {LEGACY_NAMES[wanted]} or an UntypedStorage, but got a "

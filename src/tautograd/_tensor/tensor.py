@@ -1,4 +1,4 @@
-"""The Tensor: an array, and how it came about.
+"""The Tensor: an array, and how it was computed.
 
 The class here holds state and identity only. Everything a tensor can *do* is an operation, declared
 in `_ops` and attached as a method by `_ops.declare.public`; autograd's methods come from `_autograd`.
@@ -87,7 +87,7 @@ def _extent(place: int, value: Any) -> int:
 
 
 OWN_DTYPE = object()
-"""`Tensor._grad_dtype` of a leaf whose gradients have its own dtype."""
+"""`Tensor._grad_dtype` of a leaf whose gradients have the leaf's own dtype."""
 
 
 class Tensor(Attributed, TensorMethods):
@@ -104,13 +104,13 @@ class Tensor(Attributed, TensorMethods):
     _base: Tensor | None  # the tensor this one is a view of
     _grad: Any
 
-    # Rare things live in the tensor's dictionary (`attributes.RARE`); these are what a tensor has until then.
-    _view: Any = ()  # the view operations that lead here from the base
-    _grad_dtype: Any = OWN_DTYPE  # the dtype of gradients, where the user has set one
-    _seen_version = 0  # the version of the memory when this view's node was made
-    _became_view = False  # this base is now another view of its memory (`t_()` and its kin)
+    # Rare attributes live in the tensor's dictionary (`attributes.RARE`); these are their defaults.
+    _view: Any = ()  # the view operations that lead from the base to this tensor
+    _grad_dtype: Any = OWN_DTYPE  # the dtype of gradients, if the user has set one
+    _seen_version = 0  # the memory's version when this view's node was made
+    _became_view = False  # this base is now another view of its memory (`t_()` and the like)
     _view_creation: str | None = None  # why an in-place change through this view is refused
-    _watched = False  # whether a gradient that arrives here has to be shown to any of these:
+    _watched = False  # whether a gradient that arrives here must be passed to any of these:
     _hooks: Any = None
     _post_hooks: Any = None
     _accumulator: Any = None
@@ -118,8 +118,8 @@ class Tensor(Attributed, TensorMethods):
     _tangents: Any = None  # forward-mode level -> tangent
     _is_inference = False
     _name: str | None = None
-    _pinned = False  # in memory that a GPU copies from by itself
-    _of_transform = False  # made by a transform of functions, for one call of it
+    _pinned = False  # in memory that a GPU can copy from directly
+    _of_transform = False  # created by a function transform, for one call of it
     is_leaf_edge = True
     # PyTorch's attributes that say what kind of tensor this is.
     is_cuda = False  # of the tensor's device: see `place`
@@ -191,7 +191,7 @@ class Tensor(Attributed, TensorMethods):
 
     @property
     def grad_fn(self) -> Any:
-        """The node that made this tensor, or None for a leaf."""
+        """The node that computed this tensor, or None for a leaf."""
         node = current_node(self) if self._base is not None else self._node
         return None if node is None else node.shown()
 
@@ -215,7 +215,7 @@ class Tensor(Attributed, TensorMethods):
         return int(self._version_box[0])
 
     def grad_accumulator(self) -> AccumulateGrad:
-        """This leaf's `AccumulateGrad`, kept only as long as someone holds it."""
+        """This leaf's `AccumulateGrad`, alive only as long as someone holds it."""
         found = self._accumulator and self._accumulator()
         if found is None:
             found = AccumulateGrad(self)
@@ -243,7 +243,7 @@ def make(array: Any) -> Tensor:
 
 
 def current_node(tensor: Tensor) -> Node | None:
-    """A view's node, made anew if an in-place change has rewritten its base's history."""
+    """A view's node, rebuilt if an in-place change has rewritten its base's history."""
     base = tensor._base
     if base is not None and tensor._version_box[0] != tensor._seen_version:
         from .._autograd.views import replay_history

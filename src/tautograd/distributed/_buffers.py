@@ -28,7 +28,7 @@ class Buffer:
         value_asked("a collective of `torch.distributed`", "numpy")
         self.tensor = tensor
         self.home = data = tensor._data
-        if type(data) is not np.ndarray:  # on a GPU: CuPy's array of it, or a copy in the CPU's memory
+        if type(data) is not np.ndarray:  # a GPU's: CuPy's array, or a copy on the CPU
             data = data.raw if group.carries(tensor.device.type) else data.host()
         self.shared = bool(data.flags.c_contiguous) and getattr(data.flags, "writeable", True)
         self.shared &= type(data) is np.ndarray or group.carries(tensor.device.type)

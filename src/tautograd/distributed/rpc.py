@@ -1,4 +1,4 @@
-"""`torch.distributed.rpc`, as in a PyTorch that is built without it: there, and not available."""
+"""`torch.distributed.rpc`, as in a PyTorch built without it: importable, but not available."""
 
 __all__ = ["is_available"]
 

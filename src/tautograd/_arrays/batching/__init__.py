@@ -1,1 +1,1 @@
-"""Arrays with a hidden batch dimension, and what NumPy's functions do to them: what `vmap` stands on."""
+"""Arrays with a hidden batch dimension, and NumPy's functions on them: the basis of `vmap`."""

@@ -1,8 +1,8 @@
 """Arrays with a hidden batch dimension: how `vmap` works without a rule per operation.
 
-Operations are written with NumPy functions, so an array type that answers NumPy's dispatch protocols
-can stand for a whole batch: a `BatchedArray` shows the shape of *one* example and computes all of
-them at once. Each NumPy function has a batching rule (`batch_rules`, loaded when first needed); one
+Operations are written with NumPy functions, so an array type that implements NumPy's dispatch protocols
+can stand for a whole batch: a `BatchedArray` has the shape of *one* example and computes all of
+them at once. Each NumPy function has a batching rule (`batch_rules`, loaded lazily); one
 without is run `one_by_one`, so that every function works.
 
 Nested `vmap`s nest these arrays; `level` says which one a batch belongs to, and the innermost (highest)
@@ -18,8 +18,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class BatchedShape(tuple[int, ...]):
-    """The shape of one example. Unequal to the same shape without this batch, on purpose: where the
-    two meet (a gradient and its tensor) something has to be summed over the batch."""
+    """The shape of one example. Deliberately unequal to the same shape without this batch: where the
+    two meet (a gradient and its tensor), something has to be summed over the batch."""
 
     levels: tuple[int, ...]  # of the batches hidden here, innermost `vmap` first
     sizes: tuple[int, ...]  # of those batches
@@ -110,7 +110,7 @@ class BatchedArray(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         level = innermost(args, kwargs)
-        if level < 0:  # np.arange(n, like=x): made anew, the same for every example
+        if level < 0:  # np.arange(n, like=x): a new array, the same for every example
             return function(*args, like=self.data, **kwargs)
         from .rules import function_on_batches
 
@@ -148,7 +148,7 @@ UNBATCHED_WRITE = (
 
 
 def _scattered(index: tuple[Any, ...]) -> bool:
-    """Whether arrays in an index are parted by slices: NumPy then moves their dimension in front."""
+    """Whether arrays in an index are separated by slices: NumPy then moves their dimension to the front."""
     places = [k for k, i in enumerate(index) if hasattr(i, "dtype") or isinstance(i, list)]
     if not places:
         return False
@@ -188,7 +188,7 @@ def batch_size(values: Any, level: int) -> int:
 
 
 def materialize(value: Any, level: int, size: int) -> Any:
-    """The full batch of a value: its data, or one copy of it per example."""
+    """The full batch of a value: its data, or one copy per example."""
     if is_batched(value, level):
         return value.data
     if not hasattr(value, "shape"):

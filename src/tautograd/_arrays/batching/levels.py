@@ -1,7 +1,7 @@
-"""The batches of several `vmap`s, one inside the other: put on, taken off, found, summed over.
+"""The batches of nested `vmap`s: adding, removing, finding and summing over them.
 
-Batches lie in order, the innermost (highest) level outside. So a level that is closed already, in a
-graph that is run backward inside of newer ones, is put and found beneath those.
+Batches are ordered, with the innermost (highest) level outermost in memory. So a level that is closed already, in a
+graph that runs backward inside newer levels, is added and found beneath those.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from .batched import BatchedArray, materialize
 
 
 def put_level(array: Any, axis: int, level: int) -> Any:
-    """An array as one example of itself along `axis` (not negative)."""
+    """An array as one example of a batch along `axis` (not negative)."""
     if isinstance(array, BatchedArray) and array.level > level:
         return BatchedArray(put_level(array.data, axis + 1, level), array.level)
     return BatchedArray(np.moveaxis(array, axis, 0), level)
 
 
 def take_level(array: Any, axis: int, level: int, size: int) -> Any:
-    """All examples of an array, along `axis`, in memory of their own."""
+    """All examples of an array, along `axis`, in their own memory."""
     if isinstance(array, BatchedArray) and array.level > level:
         return BatchedArray(take_level(array.data, axis + 1, level, size), array.level)
     return np.moveaxis(np.copy(materialize(array, level, size)), 0, axis)
 
 
 def show_level(array: Any, axis: int, level: int) -> Any:
-    """The examples of one level, which the array has, along `axis`, where they are."""
+    """The examples of one of the array's levels, along `axis`, without a copy."""
     if array.level > level:
         return BatchedArray(show_level(array.data, axis + 1, level), array.level)
     return np.moveaxis(array.data, 0, axis)
 
 
 def batched_like(array: Any, shape: Any) -> Any:
-    """The same array for each example, in memory of its own, of the batches that a shape hides."""
+    """A copy of the array for each example of the batches that a shape hides."""
     levels = getattr(shape, "levels", ())
     if not levels:
         return array
@@ -59,7 +59,7 @@ def bottom(array: Any) -> Any:
 
 
 def with_levels(array: Any, levels: tuple[int, ...]) -> Any:
-    """The same batches as those of other levels: what one run made, for the graph of another."""
+    """The same batches relabelled with other levels: what one run computed, for another run's graph."""
     array = bottom(array)
     for level in reversed(levels):
         array = BatchedArray(array, level)

@@ -1,4 +1,4 @@
-"""What stands in for a batching rule: a function is run on each example, and the results stacked."""
+"""The fallback for functions without a batching rule: run on each example, and stack the results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .batched import BatchedArray, batch_size, is_batched
 
 
 def example(value: Any, level: int, b: int) -> Any:
-    """Example `b` of a value; what is not batched is the same for all."""
+    """Example `b` of a value; unbatched values are the same for all."""
     if is_batched(value, level):
         return value.data[b]
     if isinstance(value, (list, tuple)):

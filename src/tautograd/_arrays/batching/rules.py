@@ -1,6 +1,6 @@
-"""What NumPy's functions do to arrays with a hidden batch dimension: a rule for each kind of them.
+"""NumPy's functions on arrays with a hidden batch dimension: one rule per kind of function.
 
-Elementwise functions line their examples up, reductions and functions of shapes count dimensions from
+Elementwise functions align the examples, reductions and shape functions count dimensions from
 the second, and so on. A function without a rule is run example by example.
 """
 
@@ -28,7 +28,7 @@ _WRITERS = frozenset((np.put, np.putmask, np.place, np.put_along_axis, np.fill_d
 
 
 def ufunc_on_batches(ufunc: Any, method: str, level: int, args: Any, kwargs: Any) -> Any:
-    """A ufunc, or one of its methods, on arguments of which some hide the batch of this level."""
+    """A ufunc, or one of its methods, on arguments some of which hide this level's batch."""
     if method == "__call__":
         if ufunc.signature is not None:
             return _core_ufunc(ufunc, level, args, kwargs)
@@ -41,7 +41,7 @@ def ufunc_on_batches(ufunc: Any, method: str, level: int, args: Any, kwargs: Any
 
 
 def function_on_batches(function: Any, level: int, args: Any, kwargs: Any) -> Any:
-    """Any other function of NumPy's."""
+    """Any other NumPy function."""
     rule = RULES.get(function)
     if rule is not None:
         return rule(function, level, args, kwargs)
@@ -51,7 +51,7 @@ def function_on_batches(function: Any, level: int, args: Any, kwargs: Any) -> An
 
 
 def _aligned(values: Any, level: int) -> list[Any]:
-    """Data of the batched values with ranks padded, so that broadcasting lines the examples up."""
+    """The batched values' data with ranks padded, so that broadcasting aligns the examples."""
     rank = max((len(v.shape) for v in values if hasattr(v, "shape")), default=0)
     out = []
     for v in values:
@@ -118,7 +118,7 @@ def _along_axes(function: Any, level: int, args: Any, kwargs: Any) -> Any:
     if axis is None:
         axis = tuple(range(1, len(x.data.shape)))
         if not axis:
-            # NumPy reduces a 0-d example to itself; a length-1 axis does the same for a batch, and is not kept.
+            # NumPy reduces a 0-d example to itself; for a batch a length-1 axis has the same effect, and is dropped.
             kwargs.pop("keepdims", None)
             return BatchedArray(function(np.expand_dims(x.data, 1), axis=1, **kwargs), level)
         if function in _ONE_AXIS:
@@ -149,7 +149,7 @@ def _shapes(name: str) -> Callable[..., Any]:
 
 
 def _like(function: Any, level: int, args: Any, kwargs: Any) -> Any:
-    """`zeros_like` and its kin: one result per example, so that it may be written into."""
+    """`zeros_like` and the like: one result per example, so that it is writable."""
     x, *rest = args
     kwargs = dict(kwargs)
     if not is_batched(x, level):  # only the fill value is batched

@@ -1,4 +1,4 @@
-"""NumPy's functions of shapes, on a batch: what they do to each example, whose dimensions come after
+"""NumPy's shape functions on a batch: applied to each example, whose dimensions come after
 the batch's.
 """
 
@@ -54,7 +54,7 @@ def _broadcast(x: Any, shape: Any, **kwargs: Any) -> Any:
 
 def _diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     found = np.diagonal(x, offset, shift(axis1), shift(axis2))
-    if type(found) is np.ndarray:  # NumPy's is read-only, though it shares memory
+    if type(found) is np.ndarray:  # NumPy's result is read-only, though it shares memory
         found.setflags(write=x.flags.writeable)
     return found
 

@@ -1,7 +1,7 @@
-"""What `CudaArray` asks of the library underneath it: CuPy's is `cuda_backend`, the tests have another.
+"""What `CudaArray` needs from the library underneath it: CuPy's backend is `cuda_backend`, the tests have another.
 
-A backend says so by its base class, and then gets what it leaves out from here; what has no body here it
-cannot leave out, and is an error when it is made. `raw` is an array of the library's own.
+A backend derives from this class and inherits what it does not override; a method without a body here must be
+overridden, or creating the backend is an error. `raw` is an array of the library's own.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ import numpy as np
 
 
 class Backend(Protocol):
-    """What the arrays are made of, and how functions on them are found."""
+    """The underlying array type, and how functions on it are found."""
 
     cupy: Any  # the module
     array: Any  # the class of arrays
     arrays: tuple[Any, ...]  # classes of results that are arrays
-    refusals: tuple[type[BaseException], ...]  # errors that say a function is not to be had
+    refusals: tuple[type[BaseException], ...]  # errors that mean a function is not available
     allocate: Any  # (bytes): memory, with its address in `ptr`; an `array` can be made over it
 
     has_kernels: bool = False  # whether it has `compile`, `launch` and `gemm`
-    has_cudnn: bool = False  # whether cuDNN may be looked for
+    has_cudnn: bool = False  # whether to look for cuDNN
     deterministic: bool = False  # whether results must be the same from run to run
-    capture: Any = None  # the graph that is being captured
+    capture: Any = None  # the graph being captured
 
     # --- functions -----------------------------------------------------------------------------------
 
     @abstractmethod
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
-        """Write down what is called otherwise than by its name."""
+        """Register what has another name or needs a wrapper."""
 
     @abstractmethod
     def find_ufunc(self, ufunc: Any) -> Any:
-        """What does as a ufunc of NumPy's does, or None; so for a method of it, and for a function."""
+        """The equivalent of a NumPy ufunc, or None; likewise for its methods and for functions."""
 
     @abstractmethod
     def find_method(self, ufunc: Any, method: str) -> Any: ...
@@ -48,25 +48,25 @@ class Backend(Protocol):
         """A context in which a singular matrix is an error."""
 
     def set_tf32(self, allowed: bool) -> None:
-        """Whether products of float32 may be less precise."""
+        """Set whether float32 products may be less precise."""
 
     # --- elements ------------------------------------------------------------------------------------
 
     @abstractmethod
     def to_device(self, array: Any) -> Any:
-        """A copy of NumPy's array."""
+        """A copy of a NumPy array."""
 
     @abstractmethod
     def to_host(self, raw: Any) -> Any:
-        """A copy as NumPy's array."""
+        """A copy as a NumPy array."""
 
     @abstractmethod
     def empty(self, shape: Any, dtype: Any) -> Any:
-        """An array with nothing in it yet."""
+        """An uninitialised array."""
 
     @abstractmethod
     def pinned(self, array: Any) -> Any:
-        """A copy of NumPy's array in memory that is locked for transfers."""
+        """A copy of a NumPy array in page-locked memory."""
 
     def get_item(self, raw: Any, index: Any) -> Any:
         return raw[index]
@@ -79,7 +79,7 @@ class Backend(Protocol):
         return result
 
     def one(self, dtype: Any) -> Any:
-        """A number one, always the same `CudaArray`; None where it has to be made."""
+        """A cached `CudaArray` holding the number one; None if it has to be made."""
         return None
 
     # --- memory --------------------------------------------------------------------------------------
@@ -96,32 +96,32 @@ class Backend(Protocol):
 
     @abstractmethod
     def memory_of(self, raw: Any) -> Any:
-        """The piece of memory that an array lies in: one object for all arrays in it."""
+        """The allocation that an array lies in: one object for all arrays in it."""
 
     @abstractmethod
     def whole(self, raw: Any) -> Any:
-        """All bytes of the piece of memory that an array lies in."""
+        """All bytes of an array's allocation."""
 
     def is_sole_owner(self, array: Any) -> bool:
-        """Whether nothing but this `CudaArray` looks into its memory, all of which it shows."""
+        """Whether this `CudaArray` covers its whole memory, and nothing else refers to it."""
         return False
 
     def passing(self) -> Any:
-        """A context in which memory is handed out that can be known to be gone: what owns it `passes`."""
+        """A context in which it can be observed when allocations are freed: their owner is `passes`."""
         return nullcontext()
 
     def all_of(self, memory: Any) -> Any:
-        """All bytes of a piece of memory that `passes`; none does where `passing` does nothing."""
+        """All bytes of an allocation that `passes`; none does if `passing` does nothing."""
         return memory
 
     # --- devices -------------------------------------------------------------------------------------
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until the GPU has done all that it was asked to."""
+        """Wait until the GPU has finished everything launched."""
 
     def device_index(self, array: Any) -> int:
-        """The number of the GPU that a `CudaArray` lives on."""
+        """The index of a `CudaArray`'s GPU."""
         return 0
 
     def device_count(self) -> int:
@@ -131,7 +131,7 @@ class Backend(Protocol):
         return 0
 
     def resident_threads(self) -> int:
-        """How many threads the current GPU holds at once, in whole blocks of 256."""
+        """How many threads the current GPU can hold at once, in whole blocks of 256."""
         return 2048
 
     def prototype(self) -> Any:

@@ -1,6 +1,6 @@
-"""Products of the heads of a layer, where their matrices lie: side by side at each position, not evenly spaced.
+"""Products of attention heads in place: their matrices lie side by side at each position, not evenly spaced.
 
-cuBLAS is told where each matrix begins, by a table of addresses that one launch writes for several products.
+cuBLAS gets a table of each matrix's address, which one launch writes for several products.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .gemm import Gemm
 
 NO_TRANS, TRANS = 0, 1
-_AT_ONCE = 5  # products whose matrices one launch finds the places of
+_AT_ONCE = 5  # products for which one launch writes the addresses
 _PACK_PLACES = Struct("q" * (3 + 9 * _AT_ONCE)).pack_into
-# Where the matrices of batches in two dimensions begin: of both factors and of the result of each product.
+# Where the matrices of two-dimensional batches begin: both factors and the result of each product.
 _PLACES = f"""
 typedef long long Int;
 extern "C" __global__ void places(Int* table, Int count, Int inner, {
@@ -39,7 +39,7 @@ _INT = np.dtype(np.int64)
 
 
 def as_it_lies(x: Any, rows: int, columns: int, size: int) -> tuple[int, int] | None:
-    """How cuBLAS reads the matrices of a batch: whether transposed, and the leading dimension; None where it cannot."""
+    """How cuBLAS reads a batch's matrices: whether transposed, and the leading dimension; None if it cannot."""
     step, along = x.strides[-2:]
     if (along == size or columns == 1) and step >= columns * size and not step % size:
         return NO_TRANS, step // size
@@ -49,7 +49,7 @@ def as_it_lies(x: Any, rows: int, columns: int, size: int) -> tuple[int, int] | 
 
 
 class ByHeads:
-    """Products of heads, of which the places in memory have been written down; each is run when it is wanted."""
+    """Products of heads whose addresses have been written; each is run when its result is needed."""
 
     def __init__(self, gemm: Gemm, products: list[tuple[Any, Any, Any]]) -> None:
         first = products[0][2]

@@ -1,8 +1,8 @@
-"""A call of NumPy's on a GPU's arrays: which function of CuPy's answers, and with which arguments.
+"""A NumPy call on GPU arrays: which CuPy function to call, and with which arguments.
 
-`QUICK` and `VIEWS` come first: what is done without CuPy, on the engine's own arrays, or refused with
-None. Then CuPy's function of the same name, or what the table (`cuda_functions`, `cuda_ufuncs`) has
-instead; where there is none, or it refuses, NumPy does it in main memory (`cuda_detour`).
+`QUICK` and `VIEWS` come first: what is done without CuPy, on the engine's own arrays, or declined by returning
+None. Then CuPy's function of the same name, or its replacement in the table (`cuda_functions`, `cuda_ufuncs`);
+if there is none, or it refuses, NumPy does it in main memory (`cuda_detour`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .cuda_array import CudaArray, wrap
 
 _ndarray = np.ndarray
 _NUMBERS = frozenset((float, int, bool, complex))
-# What has no array in it, and goes through as it is.
+# Types that contain no array, and are passed through unchanged.
 _PLAIN = _NUMBERS | {str, type(None), slice, type(Ellipsis), np.dtype, type, np.ufunc}
-# Functions that take arrays from main memory: those that make an array of them, and those that take
+# Functions that accept arrays from main memory: those that make an array of them, and those that take
 # indices, or values to write, after their first argument.
 _MAKERS = frozenset((np.asarray, np.array))
 _TAKES_HOST = frozenset((np.take, np.take_along_axis, np.put_along_axis, np.copyto))
@@ -26,17 +26,17 @@ _METHODS_WITH_INDICES = frozenset(("at", "reduceat"))
 
 _new: Any = object.__new__
 
-# Functions of shapes alone.
+# Functions of shapes only.
 VIEWS: dict[Any, Any] = {
     np.swapaxes: views.swapped,
     np.transpose: views.transposed,
     np.expand_dims: views.expanded,
     np.reshape: views.reshaped,
 }
-# Ufuncs, methods of ufuncs and functions that have kernels of their own, on the engine's arrays; filled
-# where there are kernels.
+# Ufuncs, methods of ufuncs and functions with our own kernels, on the engine's arrays; filled
+# if there are kernels.
 QUICK: dict[Any, Any] = {}
-# NumPy's functions and ufuncs, and what is called instead; filled as they are asked for.
+# NumPy's functions and ufuncs, and what to call instead; filled lazily.
 UFUNCS: dict[Any, Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
 
@@ -63,7 +63,7 @@ def of_ufunc(ufunc: Any, method: str, inputs: Any, options: Any) -> Any:
 
 
 def of_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """A function called by NumPy; other array types answer first."""
+    """A function called by NumPy; other array types take precedence."""
     if function in VIEWS and not kwargs and type(args[0]) is CudaArray:
         found = VIEWS[function](*args)
         if found is not None:
@@ -83,11 +83,11 @@ def of_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's function by CuPy's rule for it; in main memory where there is none, or it refuses."""
+    """Run a NumPy function by its CuPy rule, or in main memory if there is none or it refuses."""
     if function in _MAKERS:
         args = tuple([_brought_over(x) for x in args])
     elif function in _TAKES_HOST or getattr(function, "__name__", "") in _METHODS_WITH_INDICES:
-        if function is np.copyto and type(args[0]) is _ndarray:  # from the GPU: it is waited for
+        if function is np.copyto and type(args[0]) is _ndarray:  # from the GPU, which waits for it
             return function(args[0], args[1].host(), *args[2:], **kwargs)
         args = (args[0], *[_brought_over(x) for x in args[1:]])
     given = []
@@ -133,7 +133,7 @@ def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
 
 
 def wrapped(result: Any) -> Any:
-    """CuPy's arrays in a result as the engine holds them."""
+    """A result with CuPy's arrays wrapped as the engine's."""
     if isinstance(result, cuda_array.backend.arrays):
         return wrap(cuda_array.backend.as_array(result))
     if isinstance(result, (tuple, list)):
@@ -143,7 +143,7 @@ def wrapped(result: Any) -> Any:
 
 
 def _unwrapped(x: Any) -> Any:
-    """An argument as CuPy takes it; NotImplemented where another array type should answer."""
+    """An argument as CuPy takes it; NotImplemented if another array type takes precedence."""
     kind = type(x)
     if kind is CudaArray:
         return x.raw
@@ -164,21 +164,21 @@ def _kept(x: Any) -> Any:
 
 
 def _brought_over(x: Any) -> Any:
-    """An argument with its arrays from main memory on the GPU."""
+    """An argument with its main-memory arrays copied to the GPU."""
     if type(x) is _ndarray and x.ndim:
         return wrap(cuda_array.backend.to_device(x))
     return tuple([_brought_over(v) for v in x]) if type(x) is tuple else x
 
 
 def mixed_devices() -> RuntimeError:
-    """PyTorch's error for operands that live apart."""
+    """PyTorch's error for operands on different devices."""
     return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
     )
 
 
 def index_on_device(index: Any) -> Any:
-    """What stands between brackets, as CuPy takes it: indices may also be in main memory."""
+    """An index as CuPy takes it; index arrays may also be in main memory."""
     kind = type(index)
     if kind is CudaArray:
         return index.raw
@@ -192,7 +192,7 @@ def index_on_device(index: Any) -> Any:
 
 
 def value_on_device(value: Any) -> Any:
-    """A value to be written: a number, or an array that is brought over if need be."""
+    """A value to be written: a number, or an array, copied to the GPU if need be."""
     if type(value) is CudaArray:
         return value.raw
     if isinstance(value, _ndarray):
@@ -201,7 +201,7 @@ def value_on_device(value: Any) -> Any:
 
 
 def operator(ufunc: Any, reflected: bool) -> Any:
-    """An operator of two arrays, without the way through NumPy."""
+    """An operator of two arrays, bypassing NumPy's dispatch."""
 
     def method(self: CudaArray, other: Any) -> Any:
         kind = type(other)

@@ -1,7 +1,7 @@
-"""cuBLAS, called directly: a handle for each thread, and memory of its own for each stream.
+"""cuBLAS, called directly: a handle per thread, and a workspace per stream.
 
-CuPy's own binding refuses to be called while a stream is captured, because it does not say which
-memory cuBLAS works in. Here it is said, so products can be captured; and there is less in between.
+CuPy's own binding refuses calls while a stream is captured, because it does not set cuBLAS's workspace.
+Here it is set, so products can be captured; the call path is also shorter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOM_FOR_WORK = 32 << 20  # bytes: what NVIDIA advises for Hopper
 class Cublas(threading.local):
     """This thread's handle; `on(stream)` makes it work on a stream."""
 
-    wanted = 0  # the mode of products of float32, for all threads
+    wanted = 0  # the math mode of float32 products, for all threads
 
     def __init__(self, library: Any, allocate: Any) -> None:
         self.library = library
@@ -41,7 +41,7 @@ class Cublas(threading.local):
         self.rooms: dict[int, Any] = {}
 
     def on(self, stream: int) -> int:
-        """The handle, set to a stream and to that stream's memory."""
+        """The handle, set to a stream and that stream's workspace."""
         if self.mode != Cublas.wanted:
             self.mode = Cublas.wanted
             _check(self.library.cublasSetMathMode(self.handle, self.mode))
@@ -54,31 +54,31 @@ class Cublas(threading.local):
         return self.handle
 
     def room(self, stream: int) -> int:
-        """Where `ROOM_FOR_WORK` bytes lie that products on a stream may write into."""
+        """The address of the workspace of `ROOM_FOR_WORK` bytes for products on a stream."""
         room = self.rooms.get(stream)
         if room is None:
             room = self.rooms[stream] = self.allocate(ROOM_FOR_WORK)
         return int(room.ptr)
 
     def share_room(self, stream: int, other: int) -> Any:
-        """Let products on a stream use another one's memory: what is captured on the first runs on the other."""
+        """Make products on a stream use another one's workspace: what is captured on the first runs on the other."""
         self.room(other)
         room = self.rooms[stream] = self.rooms[other]
         self.current = -1
         return room
 
     def forget_room(self, stream: int) -> Any:
-        """The memory of a stream that will be used no more, or None: another one may get its address."""
+        """Drop and return the workspace of a retired stream, or None: a new stream may get its address."""
         self.current = -1
         return self.rooms.pop(stream, None)
 
     def set_math_mode(self, mode: int) -> None:
-        """How products of float32 are computed, by the handles of every thread."""
+        """Set how the handles of all threads compute float32 products."""
         Cublas.wanted = mode
 
 
 def loaded(name: str) -> Any:
-    """A library that this process has loaded already, or None where it has not."""
+    """A library that this process has already loaded, or None."""
     if not sys.platform.startswith("linux"):
         return None
     with open("/proc/self/maps") as file:
@@ -87,7 +87,7 @@ def loaded(name: str) -> Any:
 
 
 def load() -> Any:
-    """The library that CuPy has loaded, or None where it cannot be found."""
+    """The library that CuPy has loaded, or None if it cannot be found."""
     library = loaded("libcublas")
     if library is None:
         return None
@@ -104,7 +104,7 @@ def load() -> Any:
 
 
 def checked(function: Any) -> Any:
-    """A function of cuBLAS that raises what it returns."""
+    """A cuBLAS function that raises the error codes it returns."""
 
     def call(*args: Any) -> None:
         status = function(*args)

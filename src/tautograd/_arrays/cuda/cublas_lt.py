@@ -1,7 +1,7 @@
-"""A product and the row that is added to it in one kernel: cuBLASLt, called directly.
+"""A product plus a bias row in one kernel: cuBLASLt, called directly.
 
-What cuBLASLt needs to know of a product is written down once for each shape, with the kernel that it
-advises; a call then says only where the memory is. While a graph is captured nothing else is done, so calls
+What cuBLASLt needs to know of a product is set up once per shape, with the kernel that it
+recommends; a call then passes only addresses. Nothing else happens during capture, so calls
 can be captured.
 """
 
@@ -22,13 +22,13 @@ _COMPUTE_32F, _COMPUTE_TF32 = 68, 77
 _TURN_A, _TURN_B, _EPILOGUE, _BIAS, _BIAS_KIND = 3, 4, 7, 8, 26
 _ADD_BIAS = 4
 _MOST_WORK, _ALIGNMENT_OF_A = 1, 5
-_MOST_ALIGNED = 256  # bytes: more than that makes no difference
+_MOST_ALIGNED = 256  # bytes: higher alignment makes no difference
 
 _INT, _ADDRESS, _LONG = ctypes.c_int, ctypes.c_size_t, ctypes.c_int64
 
 
 class _Advice(ctypes.Structure):
-    """cublasLtMatmulHeuristicResult_t: a kernel and the memory that it works in."""
+    """cublasLtMatmulHeuristicResult_t: a kernel and its workspace size."""
 
     _fields_ = (
         ("algorithm", ctypes.c_uint64 * 8),
@@ -40,7 +40,7 @@ class _Advice(ctypes.Structure):
 
 
 class _Plan:
-    """What is the same in every product of a shape."""
+    """What all products of a shape have in common."""
 
     __slots__ = ("advice", "algorithm", "layouts", "operation", "work")
 
@@ -53,14 +53,14 @@ class _Plan:
 
 
 class Lt(threading.local):
-    """cuBLASLt for this thread: a plan is told where the bias lies before each call."""
+    """cuBLASLt for this thread: a plan gets the bias's address before each call."""
 
     kinds = frozenset(_KINDS)
-    tf32 = False  # whether float32 may be multiplied as TF32, by any thread
+    tf32 = False  # whether any thread may compute float32 products in TF32
 
     def __init__(self, library: Any, rooms: Any) -> None:
         self.library = library
-        self.rooms = rooms  # memory for each stream
+        self.rooms = rooms  # a workspace per stream
         self._plans: dict[tuple[Any, ...], _Plan | None] = {}
         handle = ctypes.c_void_p()
         self._check(library.cublasLtCreate(ctypes.byref(handle)))
@@ -87,7 +87,7 @@ class Lt(threading.local):
         self, code: str, m: int, n: int, k: int, turn_a: int, turn_b: int, lda: int, ldb: int, a: int, b: int,
         bias: int, out: int, stream: int,
     ) -> bool:  # fmt: skip
-        """out = a b + bias, all by columns, the bias a column; False where there is no kernel for it."""
+        """out = a b + bias, all column-major, the bias a column; False if there is no kernel for it."""
         aligned = _aligned(a | b | out | bias)
         key = (code, m, n, k, turn_a, turn_b, lda, ldb, aligned, self.tf32)
         try:
@@ -113,7 +113,7 @@ class Lt(threading.local):
         self, code: str, m: int, n: int, k: int, turn_a: int, turn_b: int, lda: int, ldb: int, aligned: int,
         tf32: bool,
     ) -> _Plan | None:  # fmt: skip
-        """The plan for a product of a shape, or None where cuBLASLt has no kernel for it."""
+        """The plan for products of a shape, or None if cuBLASLt has no kernel for it."""
         library, kind = self.library, _KINDS[code]
         compute = _COMPUTE_TF32 if tf32 and code == "f" else _COMPUTE_32F
         operation = ctypes.c_void_p()
@@ -174,5 +174,5 @@ class Lt(threading.local):
 
 
 def _aligned(addresses: int) -> int:
-    """The largest power of two that divides all addresses that were put together."""
+    """The largest power of two that divides all addresses, which were combined by OR."""
     return min(addresses & -addresses, _MOST_ALIGNED) if addresses else _MOST_ALIGNED

@@ -1,16 +1,16 @@
 """Arrays on a GPU: CuPy's, behind NumPy's dispatch protocols.
 
-A `CudaArray` answers `np.` functions, ufuncs, operators and `[]` by calling CuPy's function of the same
-name, so that operations and rules run there as they are written. `cuda_calls` finds the function and
-brings the arguments over; what CuPy does otherwise, or not at all, is in one table (`cuda_functions`).
+A `CudaArray` implements `np.` functions, ufuncs, operators and `[]` by calling CuPy's function of the same
+name, so that operations and rules run there unchanged. `cuda_calls` finds the function and
+converts the arguments; what CuPy does differently, or lacks, is in one table (`cuda_functions`).
 
-It knows the shape, strides and address of its elements itself, and holds an array of CuPy's (`raw`) only
-once something has asked for that: kernels of our own need addresses alone, views are arithmetic
-(`cuda_views`), and to make an array of CuPy's takes twice as long. What is not known yet is
-found out when it is first read (`__getattr__`).
+It stores the shape, strides and address of its elements itself, and creates a CuPy array (`raw`) only
+when something asks for one: our own kernels need only addresses, views are arithmetic
+(`cuda_views`), and creating a CuPy array takes twice as long. Attributes are computed
+lazily, when first read (`__getattr__`).
 
-The engine's other array types (`BatchedArray`, lifted tensors) come first: asked together with one
-of those, a `CudaArray` leaves the answer to it.
+The engine's other array types (`BatchedArray`, lifted tensors) take precedence: called together with one
+of those, a `CudaArray` defers to it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _new: Any = object.__new__
 
 
 class _Flags:
-    """What NumPy's `flags` say of an array, as far as the engine asks."""
+    """NumPy's `flags` of an array, as far as the engine needs them."""
 
     __slots__ = ("_array",)
 
@@ -64,17 +64,15 @@ class CudaArray(Methods):
     strides: tuple[int, ...]  # in bytes
     dtype: Any
     size: int
-    ptr: int  # where its first element lies in the GPU's memory
-    dense: bool  # whether its elements lie one after the other, by rows
+    ptr: int  # the GPU address of its first element
+    dense: bool  # whether its elements are contiguous, in row-major order
     raw: Any  # CuPy's array
-    memory: (
-        Any  # what keeps the memory, as long as there is neither an array of CuPy's nor a source
-    )
-    source: CudaArray | None  # the array whose memory it looks into
-    how: tuple[Any, ...]  # by which step from there
+    memory: Any  # keeps the memory alive as long as there is neither a CuPy array nor a source
+    source: CudaArray | None  # the array that it is a view of
+    how: tuple[Any, ...]  # the view step from there
 
     def __getattr__(self, name: str) -> Any:
-        """What is not known yet."""
+        """Compute an attribute that is not known yet."""
         found: Any
         if name == "raw":
             return views.raw_of(self, backend)
@@ -143,28 +141,28 @@ class CudaArray(Methods):
         return None if found is self else found
 
     def root_gradient(self) -> Any:
-        """The gradient that backward starts from: one, or None where it has to be made."""
+        """The gradient that backward starts from: one, or None if it has to be made."""
         return None if self.shape else backend.one(self.dtype)
 
     @property
     def has_kernels(self) -> bool:
-        """Whether kernels of our own can be run on it."""
+        """Whether our own kernels can run on it."""
         return bool(backend.has_kernels)
 
     @property
     def gpu_index(self) -> int:
-        """The number of the GPU it lives on."""
+        """The index of its GPU."""
         return int(backend.device_index(self))
 
     @property
     def address(self) -> int:
-        """Where its first element lies in the GPU's memory."""
+        """The GPU address of its first element."""
         return self.ptr
 
     def view(self, dtype: Any) -> CudaArray:
         return wrap(self.raw.view(dtype))
 
-    # Without the way through NumPy, where there are kernels.
+    # Bypassing NumPy's dispatch, if there are kernels.
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> Any:
         quick = QUICK.get(np.astype)
@@ -184,13 +182,13 @@ class CudaArray(Methods):
         return wrap(self.raw.reshape(given, **options)) if found is None else found
 
     def host(self) -> Any:
-        """A copy in main memory, as NumPy's array; it waits for the GPU."""
+        """A copy in main memory, as a NumPy array; waits for the GPU."""
         return backend.to_host(self.raw)
 
     # --- whose memory --------------------------------------------------------------------------------
 
     def storage(self) -> CudaArray:
-        """The array that owns the memory it looks into."""
+        """The array that owns its memory."""
         owner = self
         while owner.source is not None:
             owner = owner.source
@@ -198,16 +196,16 @@ class CudaArray(Methods):
         return owner if base is None else wrap(base)
 
     def strided(self, shape: Any, strides: Any, offset: int = 0) -> CudaArray:
-        """An array over the same memory, `offset` and `strides` in bytes from where it begins."""
+        """An array over the same memory, `offset` and `strides` in bytes from its own start."""
         return views.strided(self, shape, strides, offset)  # type: ignore[no-any-return]
 
     def can_be_gradient_of(self, leaf: CudaArray) -> bool:
-        """Whether it lies as a leaf does, and nothing else looks into its memory, all of which it shows."""
+        """Whether it has a leaf's layout, covers its whole memory, and nothing else views that memory."""
         return self.dense and leaf.dense and bool(backend.is_sole_owner(self))
 
 
 def wrap(raw: Any) -> CudaArray:
-    """An array of CuPy's as the engine holds it."""
+    """A CuPy array wrapped as the engine's."""
     out: CudaArray = _new(CudaArray)
     out.raw = raw
     out.memory = out.source = None
@@ -215,7 +213,7 @@ def wrap(raw: Any) -> CudaArray:
 
 
 def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
-    """Room for an array, with nothing in it yet."""
+    """An uninitialised array."""
     out: CudaArray = _new(CudaArray)
     out.shape = shape
     out.dtype = dtype
@@ -228,9 +226,9 @@ def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
 
 
 class _Asking(local):
-    """What becomes of memory that this thread asks for."""
+    """How this thread's allocations are treated."""
 
-    number = 0  # of the next piece
+    number = 0  # of the next allocation
     slots: dict[int, tuple[int, Any]] | None = None
     room: Callable[[int], Any] | None = None
     noted: list[tuple[int, int]] | None = None
@@ -243,9 +241,9 @@ _asking = _Asking()
 def placing(
     slots: dict[int, tuple[int, Any]], room: Callable[[int], Any] | None = None
 ) -> Iterator[None]:
-    """Inside, `new` makes arrays in these places: by the how manieth it is, and if it has so many bytes.
+    """A context in which `new` places arrays at these addresses, by their ordinal, if the size matches.
 
-    `room` has memory for others, which are needed no longer than this lasts; None where there is no more of it.
+    `room` has memory for the others, which are needed no longer than the context lasts; None if it is used up.
     """
     _listen()
     _asking.number, _asking.slots, _asking.room = 0, slots, room
@@ -257,7 +255,7 @@ def placing(
 
 @contextmanager
 def noting() -> Iterator[list[tuple[int, int]]]:
-    """Inside, where each array lies that `new` makes, and how many bytes it has."""
+    """A context that records the address and size of every array that `new` makes."""
     found: list[tuple[int, int]] = []
     if backend is None:
         yield found
@@ -271,7 +269,7 @@ def noting() -> Iterator[list[tuple[int, int]]]:
 
 
 def _listen() -> None:
-    """Let an allocator be asked that looks at what this thread is doing first."""
+    """Install an allocator that first checks what this thread is doing."""
     if not hasattr(backend.allocate, "plain"):
         backend.allocate = _listening(backend.allocate)
 

@@ -1,6 +1,6 @@
-"""CuPy as the library underneath `CudaArray`: found, asked, and told what to do otherwise.
+"""CuPy as the library underneath `CudaArray`: finding it, calling it, and where it needs a workaround.
 
-CuPy is imported here and nowhere else, when a CUDA device is first asked for.
+CuPy is imported only here, when a CUDA device is first requested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .gemm import Gemm
 
 _MOST_ARGUMENTS = 64  # of a kernel
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-# Reductions of ufuncs that CuPy has as functions.
+# Reductions of ufuncs that CuPy has as separate functions.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
     "logical_and": "all", "logical_or": "any",
@@ -28,23 +28,23 @@ _REDUCTIONS = {
 
 
 class Arguments(threading.local):
-    """Room for the arguments of a launch, one for each thread: the driver reads them from there."""
+    """A buffer for a launch's arguments, one per thread: the driver reads them from there."""
 
     def __init__(self, cupy: Any) -> None:
         room = bytearray(8 * _MOST_ARGUMENTS)
         start = np.frombuffer(room, np.uint8).ctypes.data
-        self._places = start + 8 * np.arange(_MOST_ARGUMENTS)  # of each, where the driver looks
+        self._places = start + 8 * np.arange(_MOST_ARGUMENTS)  # where the driver reads each
         launch, stream = cupy.cuda.driver.launchKernel, cupy.cuda.get_current_stream
         self.parts = room, int(self._places.ctypes.data), launch, stream
-        cupy.cuda.runtime.free(0)  # so that this thread has the GPU's context
+        cupy.cuda.runtime.free(0)  # creates the GPU's context in this thread
 
 
 class CupyBackend(Backend):
-    """CuPy's functions by the names of NumPy's, and arrays on their way there and back."""
+    """CuPy's functions by NumPy's names, and converting arrays in both directions."""
 
     has_kernels = True
     has_cudnn = True
-    _piece: Any = None  # the class of memory while a function is recorded
+    _piece: Any = None  # the class of allocations while a function is recorded
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
@@ -65,7 +65,7 @@ class CupyBackend(Backend):
         self._holders = getrefcount(probe.data), getrefcount(probe.data.mem)
 
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
-        """Write down what CuPy does otherwise than NumPy."""
+        """Register what CuPy does differently from NumPy."""
         from .functions import functions_for
         from .ufuncs import ufuncs_for
 
@@ -166,7 +166,7 @@ class CupyBackend(Backend):
         return self.array((memory.size,), np.uint8, start)
 
     def passing(self) -> Any:
-        """Memory from the pool, each piece in an object that a weak reference can be made to."""
+        """Memory from the pool, with each allocation in a weakly referenceable object."""
         cupy = self.cupy
         if self._piece is None:
             base = cupy.cuda.UnownedMemory
@@ -188,7 +188,7 @@ class CupyBackend(Backend):
         source = array.source
         if source is not None:
             if getrefcount(source) > 3 or source.source is not None or source.size != array.size:
-                return False  # more than the slot, the name here, and the argument
+                return False  # more references than the slot, the name here, and the argument
             return source.memory is not None
         if array.memory is not None:
             return True  # views of it hold the array, not its memory
@@ -206,7 +206,7 @@ class CupyBackend(Backend):
         return getrefcount(data) <= names and getrefcount(data.mem) <= memory
 
     def one(self, dtype: Any) -> Any:
-        """A number one in the GPU's memory, always the same."""
+        """A cached number one in GPU memory."""
         found = self._ones.get(dtype)
         if found is None:
             found = self._ones[dtype] = wrap(self.cupy.ones((), dtype))
@@ -244,11 +244,11 @@ class CupyBackend(Backend):
         return bool(self.cupy.may_share_memory(a, b))
 
     def synchronize(self) -> None:
-        """Wait until the GPU has done all that it was asked to."""
+        """Wait until the GPU has finished everything launched."""
         self.cupy.cuda.runtime.deviceSynchronize()
 
     def pinned(self, array: Any) -> Any:
-        """A copy of an array in memory that is locked for transfers."""
+        """A copy of an array in page-locked memory."""
         out = importlib.import_module("cupyx").empty_pinned(array.shape, array.dtype)
         np.copyto(out, array)
         return out
@@ -259,7 +259,7 @@ class CupyBackend(Backend):
     def launch(
         self, function: Any, blocks: int, threads: int, shared: int, pack: Any, values: Any
     ) -> None:
-        """Start a kernel; `pack` writes its arguments, eight bytes each, as they are handed over."""
+        """Launch a kernel; `pack` writes its arguments, eight bytes each, in the order given."""
         room, places, launch, stream = self._arguments.parts
         pack(room, 0, *values)
         launch(function.ptr, blocks, 1, 1, threads, 1, 1, shared, stream().ptr, places, 0)
@@ -273,7 +273,7 @@ class CupyBackend(Backend):
 
 
 def _reducer(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A ufunc's `reduce` by the function that is the same, whose axis is 0 unless given."""
+    """A ufunc's `reduce` through the equivalent function; the axis defaults to 0."""
 
     def reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         if dtype is not None:
@@ -286,7 +286,7 @@ def _reducer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Found:
-    """What a first look for CUDA gave: a backend, or the reason why there is none."""
+    """The result of the first search for CUDA: a backend, or the reason why there is none."""
 
     backend: Any = None
     reason: str | None = None
@@ -294,7 +294,7 @@ class Found:
 
 
 def find() -> Any:
-    """The backend, or None with the reason in `Found.reason`; looked for once."""
+    """The backend, or None with the reason in `Found.reason`; searched for once."""
     if not Found.looked:
         Found.looked = True
         try:

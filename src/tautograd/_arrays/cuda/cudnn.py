@@ -1,7 +1,7 @@
-"""cuDNN through its own Python front end: a graph for each shape, built once, then told where the memory is.
+"""cuDNN through its own Python front end: one graph per shape, built once, then run with addresses.
 
 The front end (`nvidia-cudnn-frontend`) is imported when a convolution or attention first asks for it. Without it,
-or where cuDNN has no kernel for what is asked, the answer is None, and kernels of our own do the work.
+or if cuDNN has no kernel for a call, the result is None, and our own kernels do the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 class Graph:
-    """A graph of cuDNN's that is ready to run, by one thread, and how much memory it works in."""
+    """A cuDNN graph that is ready to run, in one thread, with the size of its workspace."""
 
     __slots__ = ("_direct", "_graph", "_index", "_pack", "_places", "_room", "_uids", "work")
 
@@ -33,14 +33,14 @@ class Graph:
         self._look_inside()
 
     def _look_inside(self) -> None:
-        """Find the call of the front end's that takes a row of addresses and does nothing else.
+        """Find the front end's innermost call, which takes a row of addresses and does nothing else.
 
-        `execute` describes every tensor anew each time, which takes the host longer than most kernels take. What it
-        ends in is not documented: where the front end is written otherwise, it is `execute`.
+        `execute` describes every tensor again at each call, which takes the host longer than most kernels run. The call
+        it ends in is undocumented: if the front end is implemented differently, this falls back to `execute`.
         """
         graph = self._graph
         try:
-            if graph.selected_engine is not None:  # one that is written in Python
+            if graph.selected_engine is not None:  # an engine written in Python
                 return
             uids = tuple(graph._variant_pack_uids() or ())
             index = graph._materialize_backend_plan(graph._plan_index).cpp_index
@@ -54,14 +54,14 @@ class Graph:
             self._places = int(np.frombuffer(self._room, np.uint8).ctypes.data)
 
     def run(self, where: dict[int, int], room: int, handle: Any) -> None:
-        """Run it; `where` says at which address each of its tensors lies."""
+        """Run it; `where` gives the address of each of its tensors."""
         if self._direct is not None:
             self._pack(self._room, 0, *map(where.__getitem__, self._uids))
             try:
                 self._direct(
                     self._places, len(self._uids), room, handle.backend_handle, self._index
                 )
-            except (AttributeError, TypeError):  # it takes something else
+            except (AttributeError, TypeError):  # the signature differs
                 self._direct = None
             else:
                 return
@@ -69,7 +69,7 @@ class Graph:
 
 
 class Cudnn:
-    """The front end, with a handle for each thread and the graphs that were built."""
+    """The front end, with a handle per thread and a cache of built graphs."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -92,7 +92,7 @@ class Cudnn:
         return local.handle
 
     def built(self, key: Any, describe: Callable[[Any], None], code: str, tf32: bool = True) -> Any:
-        """The graph that `describe` writes, or None where cuDNN has no kernel for it; made once for a key."""
+        """The graph that `describe` builds, or None if cuDNN has no kernel for it; cached by key."""
         handle = self.handle()
         graphs = self._local.graphs
         deterministic = bool(cuda_array.backend.deterministic) or switch("deterministic", False)
@@ -129,25 +129,25 @@ class Cudnn:
             return None
 
     def run(self, built: Graph, where: dict[int, int]) -> None:
-        """Run a graph; `where` says at which address each of its tensors lies."""
+        """Run a graph; `where` gives the address of each of its tensors."""
         room = new((max(built.work, 1),), _BYTE)
         built.run(where, room.ptr, self.handle())
 
 
-refusals: list[str] = []  # what cuDNN said of the graphs that it has no kernels for
+refusals: list[str] = []  # cuDNN's errors for graphs that it has no kernels for
 
 _found: list[Cudnn | None] = []
 
 
 def cudnn() -> Cudnn | None:
-    """cuDNN, or None where its front end or its library is not there, or it is switched off."""
+    """cuDNN, or None if its front end or library is missing, or it is switched off."""
     if not _found:
         _found.append(_looked_for())
     return _found[0] if switch("enabled") else None
 
 
 def switch(name: str, default: bool = True) -> bool:
-    """A switch of `backends.cudnn`; that module need not be loaded, and is nothing that is imported here."""
+    """A switch of `backends.cudnn`; that module may not be loaded, and is not imported here."""
     module = sys.modules.get(f"{__name__.partition('.')[0]}.backends.cudnn")
     return bool(getattr(module, name, default))
 

@@ -1,7 +1,7 @@
-"""The table of what CuPy does otherwise than NumPy, or not at all: functions (ufuncs: `cuda_ufuncs`).
+"""The table of functions that CuPy does differently from NumPy, or lacks (ufuncs: `cuda_ufuncs`).
 
-Each entry takes NumPy's function and gives one on CuPy's arrays with NumPy's arguments and results.
-What is not here is CuPy's function of the same name; what CuPy lacks, NumPy does in main memory.
+Each entry takes NumPy's function and returns one on CuPy's arrays with NumPy's arguments and results.
+For what is not listed CuPy's function of the same name is called; what CuPy lacks, NumPy does in main memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .ufuncs import BFLOAT16
 
 
 def _like(xp: Any, name: str) -> Any:
-    """`zeros_like` and its kin: CuPy's take an empty shape for none."""
+    """`zeros_like` and the like: CuPy's treat an empty shape as none."""
     like, plain = getattr(xp, f"{name}_like"), getattr(xp, name)
 
     def call(
@@ -29,7 +29,7 @@ def _like(xp: Any, name: str) -> Any:
 
 
 def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
-    """`np.where`, which in CuPy makes float32 of bfloat16."""
+    """`np.where`, which in CuPy converts bfloat16 to float32."""
     if x is None and y is None:
         return xp.nonzero(condition)
     if not hasattr(condition, "ndim") or isinstance(condition, np.generic):
@@ -47,7 +47,7 @@ def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
 
 
 def joined(xp: Any, arrays: list[Any], axis: int) -> Any:
-    """Arrays end to end by copies alone: CuPy's way needs a table sent from main memory."""
+    """Concatenation by copies alone: CuPy's implementation needs a table sent from main memory."""
     first = arrays[0]
     axis %= first.ndim
     extent = sum(a.shape[axis] for a in arrays)
@@ -74,12 +74,12 @@ def _extreme(xp: Any, name: str, a: Any, axis: Any = None, out: Any = None, **op
 
 
 def functions_for(backend: Any) -> dict[Any, Any]:
-    """Functions that are called otherwise."""
+    """The functions to call instead."""
     xp = backend.cupy
     linalg = xp.linalg
 
     def dropping(function: Any, *names: str) -> Any:
-        """CuPy's function without parameters that say nothing there."""
+        """CuPy's function, called without parameters that are meaningless there."""
 
         def call(*args: Any, **options: Any) -> Any:
             for name in names:
@@ -89,7 +89,7 @@ def functions_for(backend: Any) -> dict[Any, Any]:
         return call
 
     def raising(function: Any) -> Any:
-        """CuPy's function of linear algebra, with the errors of a singular matrix."""
+        """CuPy's linear algebra function, raising errors for singular matrices."""
 
         def call(*args: Any, **options: Any) -> Any:
             with backend.linalg_errors():
@@ -165,7 +165,7 @@ def functions_for(backend: Any) -> dict[Any, Any]:
         return joined(xp, [xp.expand_dims(a, axis) for a in arrays], axis)
 
     def triangle(name: str) -> Any:
-        """`np.tril` and `np.triu`, which in CuPy make float32 of bfloat16."""
+        """`np.tril` and `np.triu`, which in CuPy convert bfloat16 to float32."""
         plain = getattr(xp, name)
 
         def call(m: Any, k: int = 0) -> Any:

@@ -1,12 +1,12 @@
-"""Matrix products by one call of cuBLAS each, on the factors where they lie.
+"""Matrix products by one cuBLAS call each, without copying the factors.
 
-A row-major product is, to cuBLAS, the transposed product of the transposed factors; a factor whose
-columns are contiguous goes in as a transposed one, so neither is copied. Batches go in as one call
-where their matrices are evenly spaced. CuPy's binding makes the call, in a third of the time that
-ctypes needs; only while a graph is captured, which it refuses, the call is our own (`cublas`).
+To cuBLAS, a row-major product is the transposed product of the transposed factors; a factor whose
+columns are contiguous is passed as a transposed one, so neither is copied. Evenly spaced batches take one call.
+CuPy's binding makes the call, in a third of the time that
+ctypes needs; only during graph capture, which it refuses, is our own used (`cublas`).
 
-Half precision is multiplied by the tensor cores as it is and added up in float32. float32 is multiplied as
-float32, or as TF32 where the settings allow it.
+Tensor cores multiply half precision directly and accumulate in float32. float32 is multiplied as
+float32, or as TF32 if the settings allow it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 def in_half(gemm: Any, batched: Any, kind: int) -> tuple[Any, Any]:
-    """cuBLAS's calls for any dtype (`gemmEx`), taking what those of one dtype take."""
+    """cuBLAS's calls for any dtype (`gemmEx`), with the parameters of the single-dtype ones."""
     last = (_COMPUTE_32F, _GEMM_DEFAULT)
 
     def one(
@@ -58,7 +58,7 @@ def in_half(gemm: Any, batched: Any, kind: int) -> tuple[Any, Any]:
 
 _ALIGNED = 8  # elements of half precision in sixteen bytes
 _PACK_SEVEN = Struct("qqqqqqq").pack_into
-# A thread has eight elements of a row of the result; a side whose rows are aligned is read or written at once.
+# Each thread handles eight elements of a row of the result; a side with aligned rows is accessed in one go.
 _COPY_ROWS = r"""
 typedef long long Int;
 struct alignas(16) Eight { unsigned short at[8]; };
@@ -79,15 +79,13 @@ extern "C" __global__ void copy_rows(const unsigned short* a, unsigned short* r,
 
 
 class Gemm:
-    """`gemm(x, y, out)`: the product of two `CudaArray`s, or None where cuBLAS has no such call."""
+    """`gemm(x, y, out)`: the product of two `CudaArray`s, or None if cuBLAS has no such call."""
 
-    pads_from = 1 << 30  # multiplications, from which on it pays to copy matrices of odd width
-    fuses_from = (
-        1 << 20
-    )  # results, from which on cuBLASLt's longer call takes less time than a second kernel
+    pads_from = 1 << 30  # multiplications from which it pays to copy matrices of odd width
+    fuses_from = 1 << 20  # results from which cuBLASLt's longer call is faster than a second kernel
     _copier: Any = None
     _placer: Any = None
-    scattered: Any = None  # cuBLAS's calls for matrices that lie anywhere, by the dtype's code
+    scattered: Any = None  # cuBLAS's calls for pointer-array batches, by dtype code
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -132,7 +130,7 @@ class Gemm:
             self.lt = Lt.found(self.own)
 
     def set_tf32(self, allowed: bool) -> None:
-        """Whether float32 products may be computed from factors of ten bits."""
+        """Set whether float32 products may be computed with ten-bit factors."""
         mode = _TF32 if allowed else _DEFAULT
         self.cublas.setMathMode(self.handle_of(), mode)
         if self.own is not None:
@@ -140,14 +138,14 @@ class Gemm:
         Lt.tf32 = allowed
 
     def _call(self, code: str, batched: int) -> tuple[Any, int]:
-        """A function of cuBLAS, and the handle for it."""
+        """A cuBLAS function, and the handle for it."""
         if self.backend.capture is None or self.own is None:
             return self.calls[code][batched], self.handle_of()
         stream = self.backend.cupy.cuda.get_current_stream().ptr
         return self.own_calls[code][batched], self.own.on(stream)
 
     def __call__(self, x: Any, y: Any, out: Any = None, add: bool = False) -> Any:
-        """`x @ y`, into `out` if given; added to what is there if asked to, where both are matrices."""
+        """`x @ y`, into `out` if given; with `add`, added to what is there, if both are matrices."""
         dtype = x.dtype
         code = dtype.char
         if y.dtype != dtype or code not in self.calls:
@@ -209,7 +207,7 @@ class Gemm:
         self, code: str, size: int, x: tuple[int, int, int], y: tuple[int, int, int], out: tuple[int, int],
         rows: tuple[int, int], columns: tuple[int, int], terms: tuple[int, int], add: bool,
     ) -> None:  # fmt: skip
-        """A part of a product: of these rows and columns (first and how many), over these terms."""
+        """A part of a product: for these rows and columns (first and count), over these terms."""
         (at_m, m), (at_n, n), (at_k, k) = rows, columns, terms
         (x_start, turn_x, lead_x), (y_start, turn_y, lead_y), (start, lead) = x, y, out
         down, along = (1, lead_x) if turn_x else (lead_x, 1)
@@ -223,12 +221,12 @@ class Gemm:
         )  # fmt: skip
 
     def rows_by(self, code: str, m: int, n: int, k: int, turned: bool) -> Any:
-        """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all by rows, m by n, k terms."""
+        """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all row-major, m by n, k terms."""
         one, zero = self.one[code], self.zero[code]
         turn, lead = (TRANS, k) if turned else (NO_TRANS, n)
 
         call, handle = self._call(code, 0)
-        if self.own is not None:  # told its stream once, where CuPy's binding is at each call
+        if self.own is not None:  # its stream is set once; CuPy's binding sets it at each call
             call, handle = (
                 self.own_calls[code][0],
                 self.own.on(self.backend.cupy.cuda.get_current_stream().ptr),
@@ -240,7 +238,7 @@ class Gemm:
         return multiply
 
     def affine(self, x: Any, y: Any, bias: Any, out: Any = None) -> Any:
-        """`x @ y + bias` of two matrices and a row in one call, or None where there is no such call."""
+        """`x @ y + bias` of two matrices and a row in one call, or None if there is no such call."""
         lt = self.lt
         if (
             lt is None
@@ -272,10 +270,10 @@ class Gemm:
         self, x: Any, turn_x: int, lead_x: int, y: Any, turn_y: int, lead_y: int, out: Any, m: int, n: int, k: int,
         code: str,
     ) -> Any:  # fmt: skip
-        """A product in half precision of matrices of odd sizes, as sixteen bytes go.
+        """A half-precision product of matrices with odd sizes, padded to units of sixteen bytes.
 
-        Tensor cores read sixteen bytes at once. Copies with zeros up to the next such size cost less than the
-        kernels that cuBLAS has for others.
+        Tensor cores read sixteen bytes at once. Copies padded with zeros cost less than the
+        kernels that cuBLAS has for unaligned sizes.
         """
         high, wide, deep = (-(-size // _ALIGNED) * _ALIGNED for size in (m, n, k))
         x, lead_x = self._even(x, (k, m) if turn_x else (m, k), lead_x)
@@ -291,7 +289,7 @@ class Gemm:
         return out
 
     def _even(self, x: Any, shape: tuple[int, int], lead: int) -> tuple[Any, int]:
-        """A matrix and how far apart its rows are, with zeros up to an even size."""
+        """A matrix padded with zeros to an even size, and its row stride."""
         if not (shape[0] | shape[1] | lead) % _ALIGNED:
             return x, lead
         rows, columns = (-(-size // _ALIGNED) * _ALIGNED for size in shape)
@@ -302,7 +300,7 @@ class Gemm:
     def _copy_rows(
         self, x: Any, out: Any, given: tuple[int, int], lead: int, wanted: tuple[int, int]
     ) -> None:
-        """Elements of two bytes from rows that are `lead` apart to a matrix of another size."""
+        """Copy two-byte elements from rows that are `lead` apart to a matrix of another size."""
         if self._copier is None:
             self._copier = self.backend.compile(_COPY_ROWS, "copy_rows")
         count = wanted[0] * -(-wanted[1] // _ALIGNED)
@@ -358,10 +356,10 @@ class Gemm:
         return out
 
     def by_heads(self, products: list[tuple[Any, Any, Any]]) -> ByHeads | None:
-        """Products `out = x @ y` of batches in two dimensions, each matrix where it lies; None where cuBLAS cannot.
+        """Products `out = x @ y` of two-dimensional batches, each matrix in place; None if cuBLAS cannot.
 
-        Of heads, which lie side by side at each position, the matrices are not evenly spaced: cuBLAS is told where
-        each begins, and nothing is copied.
+        Matrices of heads, which lie side by side at each position, are not evenly spaced: cuBLAS gets the address of
+        each, and nothing is copied.
         """
         x, _, out = products[0]
         if self.scattered is None or x.dtype.char not in self.scattered or len(out.shape) != 4:
@@ -370,14 +368,14 @@ class Gemm:
         return found if found.fits else None
 
     def _spaced(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int, int]:
-        """A batch as cuBLAS can read it: `_placed`, and how far apart its matrices are."""
+        """A batch as cuBLAS can read it: `_placed`, and the stride between its matrices."""
         apart, lies = _apart(x), as_it_lies(x, rows, columns, size)
         if apart >= 0 and lies is not None:
             return x, *lies, apart // size
         return self._copied(x), NO_TRANS, columns, rows * columns
 
     def _one_matrix(self, x: Any, y: Any, out: Any, code: str) -> Any:
-        """A batch times one matrix: the batch's rows end to end."""
+        """A batch times one matrix: the batch's rows as one tall matrix."""
         if not x.dense or not x.size or out is not None:
             return None
         found = self._matrices(np.reshape(x, (-1, x.shape[-1])), y, None, code)
@@ -385,9 +383,9 @@ class Gemm:
 
 
 def _even_parts(m: int, n: int, k: int) -> Iterator[tuple[Any, ...]]:
-    """A large product in half precision as parts of even sizes, as tensor cores want them, and what is left over.
+    """Split a large half-precision product into parts of even sizes, as tensor cores need, and a remainder.
 
-    The last few terms come first, so that the sum of all is rounded once.
+    The remainder of the terms comes first, so that the whole sum is rounded once.
     """
     for rows in _even_and_rest(m):
         for columns in _even_and_rest(n):
@@ -401,14 +399,14 @@ def _even_and_rest(size: int) -> list[tuple[int, int]]:
 
 
 def _is_by_rows(x: Any) -> bool:
-    """Whether the elements of each row of a matrix lie side by side; rows may be apart."""
+    """Whether each row of a matrix is contiguous; rows may have gaps between them."""
     (rows, columns), (down, along), size = x.shape, x.strides, x.dtype.itemsize
     apart = along == size and down >= columns * size and down % size == 0 and rows > 1
     return bool(x.dense or apart)
 
 
 def _apart(x: Any) -> int:
-    """How many bytes lie between the matrices of a batch, or -1 where that differs."""
+    """The stride in bytes between a batch's matrices, or -1 if it varies."""
     apart, count = -1, 1
     for dim in range(x.ndim - 3, -1, -1):
         extent, stride = x.shape[dim], x.strides[dim]

@@ -1,7 +1,7 @@
-"""The long way round: a function of NumPy's on copies in main memory, its result brought back.
+"""The fallback: a NumPy function on copies in main memory, with the result copied back.
 
-Taken where CuPy has no such function, or not for these dtypes; `detours` counts how often. The errors
-of wrong arguments are NumPy's, too: what CuPy refuses, NumPy refuses here with its own words.
+Used if CuPy has no such function, or not for these dtypes; `detours` counts how often. Errors
+for wrong arguments are NumPy's, too: what CuPy refuses, NumPy refuses here with its own message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from . import cuda_array
 from .cuda_array import CudaArray
 
-# How often a function had to be run in main memory, by its name, the dtypes and the reason.
+# How often a function had to run in main memory, by its name, the dtypes and the reason.
 detours: Counter[str] = Counter()
 
 # Functions that write into their first argument.
@@ -22,7 +22,7 @@ _WRITERS = frozenset((np.copyto, np.put, np.putmask, np.place, np.put_along_axis
 
 
 def detour(function: Any, args: Any, kwargs: Any, error: BaseException | None) -> Any:
-    """A function of NumPy's on copies in main memory, the result brought back."""
+    """Run a NumPy function on copies in main memory, and copy the result back."""
     if cuda_array.backend.capturing():
         raise RuntimeError(
             f"{_spoken(function)} needs the values of its arguments, and a CUDA graph is being "

@@ -1,4 +1,4 @@
-"""Methods of NumPy's arrays on a GPU's: those that are functions of NumPy's, and those that ask for values."""
+"""NumPy's array methods for GPU arrays: those that are NumPy functions, and those that read values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..attributes import ArrayAttributes, ReadAsNumber
 
 
 class Methods(ArrayAttributes, ReadAsNumber, NDArrayOperatorsMixin):
-    """What an array has by what it is given by `CudaArray`: a shape, a dtype, and `host()`."""
+    """Derives an array's methods from what `CudaArray` provides: a shape, a dtype, and `host()`."""
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # `CudaArray` has them
+    if TYPE_CHECKING:  # `CudaArray` defines them
 
         def host(self) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...

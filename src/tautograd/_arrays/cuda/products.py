@@ -1,8 +1,8 @@
-"""Products of matrices by cuBLAS: one call of `gemm`, whatever way the factors lie in memory.
+"""Matrix products by cuBLAS: one `gemm` call, whatever the factors' layout.
 
-CuPy's own `matmul` prepares a call for longer than a small product takes. Here a matrix that lies by
-rows or by columns goes to cuBLAS where it is, and the result lies by rows. float32 is computed as
-float32 (no TF32) unless `set_float32_matmul_precision` says otherwise; half precision is added up in
+CuPy's own `matmul` takes longer to prepare a call than a small product takes to run. Here a row- or
+column-major matrix goes to cuBLAS without a copy, and the result is row-major. float32 is computed as
+float32 (no TF32) unless `set_float32_matmul_precision` says otherwise; half precision is accumulated in
 float32.
 """
 
@@ -17,7 +17,7 @@ from .cuda_array import CudaArray
 
 
 def affine(x: Any, y: Any, bias: Any) -> Any:
-    """`x @ y + bias` of two matrices and a row on a GPU, by one call where there is one."""
+    """`x @ y + bias` of two matrices and a row on a GPU, in one call if possible."""
     found = cuda_array.backend.gemm.affine(x, y, bias)
     if found is not None:
         return found
@@ -27,13 +27,13 @@ def affine(x: Any, y: Any, bias: Any) -> Any:
 
 
 def add_row(out: Any, bias: Any) -> None:
-    """Add a row to each row of a matrix, as float32 if it is narrower."""
+    """Add a row to each row of a matrix, in float32 if it is narrower."""
     wide = np.result_type(out.dtype, np.float32)
     np.copyto(out, np.add(np.astype(out, wide), np.astype(bias, wide)), casting="unsafe")
 
 
 def quick_matmul(backend: Any) -> Any:
-    """`np.matmul` on the engine's arrays; None where there is no such product."""
+    """`np.matmul` on the engine's arrays; None if there is no such product."""
 
     def matmul(x: Any, y: Any, out: Any = None) -> Any:
         if type(x) is not CudaArray or type(y) is not CudaArray:
@@ -46,7 +46,7 @@ def quick_matmul(backend: Any) -> Any:
 
 
 def matmul_for(backend: Any) -> Any:
-    """`np.matmul` on this backend's arrays: what `quick_matmul` leaves."""
+    """`np.matmul` on this backend's arrays, for what `quick_matmul` does not handle."""
     plain = backend.cupy.matmul
 
     def matmul(x: Any, y: Any, out: Any = None, **options: Any) -> Any:

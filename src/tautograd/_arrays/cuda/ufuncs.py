@@ -1,4 +1,4 @@
-"""What CuPy's ufuncs and their methods do otherwise than NumPy's, or not at all: half of the table.
+"""The table of ufuncs and their methods that CuPy does differently from NumPy, or lacks.
 
 (`cuda_functions` is the other half.) A rule that raises a TypeError leaves the work to NumPy, in main
 memory.
@@ -16,13 +16,13 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def ufuncs_for(backend: Any) -> dict[Any, Any]:
-    """Ufuncs that are called otherwise."""
+    """The ufuncs to call instead."""
     from .products import matmul_for
 
     xp = backend.cupy
 
     def truths(name: str) -> Any:
-        """A logical function, which CuPy does not have of complex numbers."""
+        """A logical function, which CuPy lacks for complex numbers."""
         plain = getattr(xp, name)
 
         def call(*args: Any, **options: Any) -> Any:
@@ -32,7 +32,7 @@ def ufuncs_for(backend: Any) -> dict[Any, Any]:
         return call
 
     def shift(name: str) -> Any:
-        """A shift by more bits than there are, which C leaves open."""
+        """A shift by more bits than there are, which is undefined in C."""
         plain = getattr(xp, name)
 
         def call(x: Any, n: Any, **options: Any) -> Any:
@@ -58,7 +58,7 @@ def ufuncs_for(backend: Any) -> dict[Any, Any]:
     }
 
 
-# Functions of `scipy.special` that CuPy's are no match for far from zero (`exp1` of NaN takes it minutes):
+# Functions of `scipy.special` for which CuPy's are unusable far from zero (`exp1` of NaN takes it minutes):
 # SciPy computes them.
 IN_MAIN_MEMORY = frozenset(
     ("i0", "i0e", "i1", "i1e", "k0", "k0e", "k1", "k1e", "j0", "j1", "y0", "y1", "gammainc",
@@ -73,7 +73,7 @@ def _nextafter(xp: Any, x: Any, y: Any) -> Any:
 
 
 def elementwise_for(backend: Any) -> dict[Any, Any]:
-    """Ufuncs with kernels of their own: NumPy's floor_divide, fmod of integers, complex quotients."""
+    """Ufuncs with our own kernels: NumPy's floor_divide, fmod of integers, complex quotients."""
     xp = backend.cupy
     if not backend.has_kernels:
         return {}
@@ -120,7 +120,7 @@ else {
   else r = copysign(T(0), a / b);
 }
 """
-# Smith's quotient: no overflow where the result has none.
+# Smith's quotient: it overflows only if the result does.
 _COMPLEX_DIVIDE = """
 auto u = b.real(), v = b.imag();
 if (abs(u) >= abs(v)) {
@@ -142,7 +142,7 @@ METHODS: dict[tuple[str, str], Callable[[Any], Any]] = {
 
 
 def adding(backend: Any) -> Any:
-    """`np.add.at`, for dtypes that CuPy adds atomically and for others in terms of those."""
+    """`np.add.at`, for dtypes that CuPy adds atomically and, in terms of those, for others."""
     plain = backend.cupy.add.at
 
     def at(x: Any, index: Any, values: Any) -> None:
@@ -166,7 +166,7 @@ METHODS["add", "at"] = adding
 
 
 def _choosing(backend: Any, name: str) -> Any:
-    """`np.maximum.at` and its like: CuPy compares double precision as single."""
+    """`np.maximum.at` and the like: CuPy compares double precision as single."""
     plain = getattr(backend.cupy, name).at
 
     def at(x: Any, index: Any, values: Any) -> None:

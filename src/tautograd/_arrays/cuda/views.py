@@ -1,8 +1,8 @@
-"""Arrays over the memory of another: another shape, other order of dimensions, one index of a dimension.
+"""Views of another array's memory: another shape, another order of dimensions, one index of a dimension.
 
-A view on a GPU is arithmetic on a shape, on strides and on an address, done here in Python, so that it needs no
-array of CuPy's, nor does its source. One is made when something asks for it, by the same step from its
-source's (`how`), so memory has one owner on both sides.
+A view on a GPU is arithmetic on a shape, strides and an address, done here in Python, so neither it nor its
+source needs a CuPy array. One is made when something asks for it, by the same step from its
+source's (`how`), so that memory has the same owner on both sides.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _ALL = slice(None)
 _TURNED = ("transpose", (1, 0))
 
 
-@lru_cache(maxsize=4096)  # the same shapes come again at every step
+@lru_cache(maxsize=4096)  # the same shapes recur at every step
 def bytes_by_rows(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Strides in bytes of an array that lies by rows."""
+    """Strides in bytes of a row-major array."""
     strides, step = [], size
     for extent in reversed(shape):
         strides.append(step)
@@ -28,7 +28,7 @@ def bytes_by_rows(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def is_by_rows(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> bool:
-    """Whether elements lie one after the other; a dimension of one may have any stride."""
+    """Whether elements are contiguous in row-major order; a dimension of one may have any stride."""
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1:
             if stride != size:
@@ -50,13 +50,13 @@ def _over(x: Any, shape: tuple[int, ...], ptr: int, how: tuple[Any, ...]) -> Any
 
 
 def is_made_by_rows(x: Any) -> bool:
-    """Whether an array is known to lie by rows because it was made so."""
+    """Whether an array is known to be row-major because it was made so."""
     source = x.source
     return x.memory is not None if source is None else x.how[0] == "reshape"
 
 
 def reshaped(x: Any, shape: Any) -> Any:
-    """The elements in another shape, if they lie by rows; else None."""
+    """The elements in another shape, if they are row-major; else None."""
     if not x.dense:
         return None
     if type(shape) is not tuple:
@@ -79,7 +79,7 @@ def reshaped(x: Any, shape: Any) -> Any:
 
 
 def transposed(x: Any, axes: Any = None) -> Any:
-    """The dimensions in another order; None where the axes are not one."""
+    """The dimensions in another order; None if `axes` is not a permutation."""
     shape, strides = x.shape, x.strides
     rank = len(shape)
     if axes is None:
@@ -89,7 +89,7 @@ def transposed(x: Any, axes: Any = None) -> Any:
         if len(order) != rank or len(set(order)) != rank or max(order, default=0) >= rank:
             return None
     source, whole = x, order
-    if x.source is not None and x.how[0] == "transpose":  # both at once
+    if x.source is not None and x.how[0] == "transpose":  # compose both
         source, before = x.source, x.how[1]
         whole = tuple([before[a] for a in order])
     if order == (1, 0):
@@ -112,7 +112,7 @@ def turned(x: Any) -> Any:
 
 
 def swapped(x: Any, first: int, second: int) -> Any:
-    """Two dimensions exchanged; None where there are no such."""
+    """Two dimensions swapped; None if they do not exist."""
     rank = len(x.shape)
     if not (-rank <= first < rank and -rank <= second < rank):
         return None
@@ -122,7 +122,7 @@ def swapped(x: Any, first: int, second: int) -> Any:
 
 
 def expanded(x: Any, axis: Any) -> Any:
-    """With another dimension of one; None where it is more than one, or out of range."""
+    """With an extra dimension of one; None if there are several, or it is out of range."""
     shape = x.shape
     rank = len(shape) + 1
     if type(axis) is not int or not -rank <= axis < rank:
@@ -132,7 +132,7 @@ def expanded(x: Any, axis: Any) -> Any:
 
 
 def picked(x: Any, index: Any) -> Any:
-    """What `x[i]` and `x[:, i]` give, of whole numbers; None for any other index."""
+    """`x[i]` and `x[:, i]` for integers; None for any other index."""
     dim = 0
     if type(index) is tuple:
         if index and index[-1] is Ellipsis:
@@ -164,9 +164,9 @@ def strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
 
 
 def raw_of(x: Any, backend: Any) -> Any:
-    """CuPy's array of what was made without one, which has it from then on.
+    """The CuPy array of a view made without one; it is cached.
 
-    Another thread may ask at the same time: then both get one over the same memory.
+    If another thread asks at the same time, both get one over the same memory.
     """
     views = []
     while x.source is not None and not _has_raw(x):

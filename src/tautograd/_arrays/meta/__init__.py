@@ -1,1 +1,1 @@
-"""Arrays that have a shape and no elements: what the device `meta` holds."""
+"""Arrays that have a shape and no elements: the arrays of the device `meta`."""

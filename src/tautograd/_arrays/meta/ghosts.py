@@ -1,7 +1,7 @@
-"""Memory that is never touched: address space without pages, so that a shape of any size costs nothing.
+"""Memory that is never touched: address space without pages, so that any shape costs nothing.
 
-A ghost is an array of NumPy's over such memory. Views of it are NumPy's own, with NumPy's strides; nobody
-writes into it, and what reads it all the same sees zeros.
+A ghost is a NumPy array over such memory. Views of it are NumPy's own, with NumPy's strides; nothing
+writes to it, and anything that reads it sees zeros.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-_SMALL = 1 << 16  # bytes below which a mapping of its own costs more than it saves
-_NORESERVE = 0x4000  # Linux: let nobody set memory aside for it
+_SMALL = 1 << 16  # bytes below which a separate mapping costs more than it saves
+_NORESERVE = 0x4000  # Linux: reserve no swap for it
 
 
 def ghost(shape: Any, dtype: Any) -> Any:
-    """An array of this shape in rows."""
+    """A row-major ghost of this shape."""
     shape = tuple(int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     kind = np.dtype(dtype)
     size = prod(shape) * kind.itemsize
@@ -34,7 +34,7 @@ def ghost(shape: Any, dtype: Any) -> Any:
 
 
 def ghost_like(array: Any) -> Any:
-    """A ghost that steps through memory as an array does."""
+    """A ghost with an array's strides."""
     if array.flags.c_contiguous or not array.size or min(array.strides, default=0) < 0:
         return ghost(array.shape, array.dtype)
     reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True))

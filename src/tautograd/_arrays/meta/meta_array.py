@@ -1,7 +1,7 @@
 """The arrays of the device `meta`: shapes, strides and dtypes through every function, and no elements.
 
-A `MetaArray` wraps a ghost (`ghosts`). Asked for a function of NumPy's, it works out the shape and dtype of the
-result (`rules`); a function without a rule is run on ghosts, whose result is let go again. What asks for an element
+A `MetaArray` wraps a ghost (`ghosts`). For a NumPy function it computes the shape and dtype of the
+result (`rules`); a function without a rule is run on ghosts, and its result discarded. Reading an element
 is an error, as in PyTorch.
 """
 
@@ -67,7 +67,7 @@ class MetaArray(Methods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         shape = self[index].shape
-        np.broadcast_shapes(shape, np.shape(value))  # all there is to check
+        np.broadcast_shapes(shape, np.shape(value))  # the only check needed
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> Any:
         if not copy and np.dtype(dtype) == self.dtype:
@@ -128,14 +128,14 @@ class MetaArray(Methods):
 
 
 def _answers_first(value: Any) -> bool:
-    """Whether another array type of the engine's (a batch, a lifted tensor) is to answer."""
+    """Whether another of the engine's array types (a batch, a lifted tensor) takes precedence."""
     return hasattr(value, "__array_ufunc__") and not isinstance(
         value, (MetaArray, np.ndarray, np.generic)
     )
 
 
 def plain(value: Any) -> Any:
-    """Arguments with ghosts in place of arrays without elements."""
+    """Arguments with their meta arrays replaced by ghosts."""
     if isinstance(value, MetaArray):
         return value.ghost
     if type(value) in (tuple, list):
@@ -146,12 +146,12 @@ def plain(value: Any) -> Any:
 
 
 def new(shape: Any, dtype: Any) -> MetaArray:
-    """An array of a shape, in rows."""
+    """A row-major array of a shape."""
     return MetaArray(ghost(shape, dtype))
 
 
 def on_meta(array: Any) -> MetaArray:
-    """The shape, strides and dtype of an array of NumPy's."""
+    """The shape, strides and dtype of a NumPy array."""
     return MetaArray(ghost_like(array))
 
 

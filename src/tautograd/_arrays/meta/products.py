@@ -1,4 +1,4 @@
-"""Shapes of products: of matrices, over chosen dimensions, and by Einstein's convention."""
+"""Shapes of products: of matrices, over chosen dimensions, and by Einstein summation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def product(a: Any, b: Any) -> MetaArray:
 
 
 def generalised(ufunc: Any, args: Any) -> MetaArray:
-    """A function on inner dimensions (`vecdot`: `(n),(n)->()`), and element by element over the others."""
+    """A function on inner dimensions (`vecdot`: `(n),(n)->()`), elementwise over the others."""
     inputs, _, output = ufunc.signature.partition("->")
     cores = [
         part.strip("()").split(",") if part.strip("()") else [] for part in inputs.split("),(")

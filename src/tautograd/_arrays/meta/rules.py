@@ -19,7 +19,7 @@ _SEVERAL = (tuple, list)
 
 
 def _wrapped(found: Any, views: bool = False) -> Any:
-    """Results as arrays without elements; a view of a ghost stays one."""
+    """Results as arrays without elements; a view of a ghost stays a view."""
     if isinstance(found, np.ndarray):
         return MetaArray(found if views else ghost_like(found))
     if isinstance(found, np.generic):
@@ -35,7 +35,7 @@ def _wrapped(found: Any, views: bool = False) -> Any:
 
 
 def _small(value: Any) -> Any:
-    """An argument with a single element, for the dtype of a result."""
+    """A one-element stand-in for an argument, to find a result's dtype."""
     if isinstance(value, (MetaArray, np.ndarray)):
         return np.ones((1,) * value.ndim, value.dtype)
     return value
@@ -100,7 +100,7 @@ def _reduced(
 def _by_ufunc(
     ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **_: Any
 ) -> MetaArray:  # fmt: skip
-    """`np.add.reduce` and its kin, whose arguments may come by position."""
+    """`np.add.reduce` and the like, whose arguments may be positional."""
     return _reduced(ufunc.reduce, x, axis, dtype, keepdims)
 
 
@@ -117,7 +117,7 @@ def _reduction(function: Any) -> Callable[..., Any]:
 
 
 def item(x: MetaArray, index: Any) -> Any:
-    """`x[index]`: a view, or what an index of arrays picks; how many a mask picks nobody knows."""
+    """`x[index]`: a view, or what index arrays pick; how many elements a mask picks is unknown."""
     index = plain(index)
     parts = index if isinstance(index, tuple) else (index,)
     if any(getattr(p, "dtype", None) == np.bool_ and np.ndim(p) for p in parts):
@@ -185,7 +185,7 @@ def _views(function: Any) -> Callable[..., Any]:
 
 
 def run(function: Any, args: Any, kwargs: Any) -> Any:
-    """A function without a rule: on ghosts, whose result is let go."""
+    """A function without a rule: run on ghosts, discarding the elements of the result."""
     try:
         with np.errstate(all="ignore"):
             return _wrapped(function(*plain(args), **plain(kwargs)))

@@ -1,1 +1,1 @@
-"""Arrays that hold only some of their elements: by coordinates (`coo`), or compressed by rows or columns."""
+"""Arrays that store only some elements: by coordinates (`coo`), or compressed by rows or columns."""

@@ -1,4 +1,4 @@
-"""What every sparse array is to the engine: a shape and a dtype that answer NumPy's protocols; no memory to view."""
+"""The base of sparse arrays: a shape and a dtype, and NumPy's dispatch protocols; no memory to view."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FLAGS = SimpleNamespace(c_contiguous=True, f_contiguous=False, writeable=True)
 
 
 def not_for(name: str, backend: str) -> NotImplementedError:
-    """PyTorch's error for an operation that a layout does not have."""
+    """PyTorch's error for an operation that a layout does not support."""
     return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: there is no such "
         "operation on sparse tensors. Use Tensor.to_dense() first."
@@ -25,7 +25,7 @@ def not_for(name: str, backend: str) -> NotImplementedError:
 
 
 class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
-    """An array of which only some elements are held; the others are zero."""
+    """An array that stores only some elements; the others are zero."""
 
     __slots__ = ("shape", "values")
 
@@ -46,11 +46,11 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """As if it were dense: no element lies over another. (PyTorch's users see zeros.)"""
+        """As if it were dense: no two elements overlap. (PyTorch's users see zeros.)"""
         return tuple(n * self.itemsize for n in contiguous_strides(self.shape))
 
     def dense(self) -> Any:
-        """All elements, the zeros too."""
+        """All elements, including the zeros."""
         if is_meta(self.values):
             return creator(META).empty(self.shape, self.dtype)
         return self._dense()
@@ -59,12 +59,12 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
         raise NotImplementedError
 
     def become(self, other: Any) -> None:
-        """Hold what another array of the same layout holds: a change in place."""
+        """Take over the contents of another array of the same layout: an in-place change."""
         for slot in (*SparseArray.__slots__, *type(self).__slots__):
             setattr(self, slot, getattr(other, slot))
 
     def with_parts(self, change: Callable[[Any], Any]) -> Any:
-        """The same array with each of the arrays that it consists of changed."""
+        """The same array with each of its component arrays changed."""
         out = object.__new__(type(self))
         for slot in (*SparseArray.__slots__, *type(self).__slots__):
             part = getattr(self, slot)
@@ -72,7 +72,7 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
         return out
 
     def require_places(self, name: str) -> None:
-        """Refuse on the device `meta` what has to know where elements stand."""
+        """Refuse, on the device `meta`, what needs to know the positions of elements."""
         if is_meta(self.values):
             raise NotImplementedError(
                 f"Could not run 'aten::{name}' with arguments from the '{self.backend}' backend: where the "
@@ -80,7 +80,7 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
             )
 
     def of_values(self, values: Any) -> Any:
-        """The same places, with other elements there."""
+        """The same positions with other values."""
         raise NotImplementedError
 
     def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
@@ -90,7 +90,7 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
         return self.of_values(self.values.copy())
 
     def can_be_gradient_of(self, data: Any) -> bool:
-        """A gradient that nobody else holds need not be copied."""
+        """Whether it can be the leaf's gradient without a copy: nobody else holds it."""
         return True
 
     def __getitem__(self, index: Any) -> Any:
@@ -104,7 +104,7 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
         return item(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Only all of it, with zeros."""
+        """Only supports setting everything to zero."""
         if index is not Ellipsis or np.ndim(value) or value:
             raise not_for("fill_.Scalar", self.backend)
         target: Any = self
@@ -131,7 +131,7 @@ class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
     def item(self) -> Any:
         if self.size != 1:
             raise RuntimeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
-        # An element that is not specified is the number 0 of PyTorch, whatever the dtype.
+        # An unspecified element is PyTorch's number 0, whatever the dtype.
         return self.dense().item() if len(self.values) else 0
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Matrices compressed by rows (CSR) or by columns (CSC): where each row begins, and which columns follow."""
+"""Matrices compressed by rows (CSR) or by columns (CSC): where each row begins, and the columns in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAYOUTS = ("csr", "csc")
 class CompressedArray(SparseArray):
     """Row `i` holds `values[starts[i]:starts[i + 1]]`, in the columns `others` of the same range.
 
-    With `kind` "csc" the two dimensions are the other way round.
+    With `kind` "csc" the two dimensions are swapped.
     """
 
     __slots__ = ("kind", "others", "starts")
@@ -37,13 +37,13 @@ class CompressedArray(SparseArray):
         return CompressedArray(self.kind, self.starts, self.others, values, self.shape)
 
     def scipy(self) -> Any:
-        """As SciPy's matrix."""
+        """As a SciPy matrix."""
         self.require_places("addmm.out")
         from scipy import sparse
 
         maker = sparse.csr_array if self.kind == "csr" else sparse.csc_array
         matrix = maker((self.values, self.others, self.starts), shape=self.shape)
-        try:  # it trusts places from here on, and users may write to them
+        try:  # SciPy trusts the indices from here on, and users may write to them
             matrix.check_format(full_check=True)
         except ValueError as error:
             raise RuntimeError(
@@ -66,7 +66,7 @@ class CompressedArray(SparseArray):
 
 
 def compressed(array: Any, kind: str) -> CompressedArray:
-    """A matrix of coordinates, or one compressed the other way, compressed by rows or columns."""
+    """Compress a COO matrix, or one compressed the other way, by rows or columns."""
     if isinstance(array, CompressedArray):
         if array.kind == kind:
             return array

@@ -1,7 +1,7 @@
-"""Elements by their coordinates (COO): a list of places, and what stands there.
+"""Elements by their coordinates (COO): a list of positions, and the values there.
 
-The same place may be listed more than once; its element is the sum. `coalesced` says that no place is, and
-that they are in order. A place fixes the first `sparse_dim` dimensions; what stands there may be an array itself.
+A position may be listed more than once; its element is the sum. `coalesced` says that none is, and
+that they are sorted. A position fixes the first `sparse_dim` dimensions; the value there may itself be an array.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .base import SparseArray
 
 
 class CooArray(SparseArray):
-    """`indices[:, k]` is the place of `values[k]`."""
+    """`indices[:, k]` is the position of `values[k]`."""
 
     __slots__ = ("coalesced", "indices")
 
@@ -36,7 +36,7 @@ class CooArray(SparseArray):
         return CooArray(self.indices, values, self.shape, self.coalesced)
 
     def keys(self) -> Any:
-        """Each place as one number, in the order in which elements would lie in memory."""
+        """Each position as one number, ascending in memory order."""
         self.require_places("_coalesce")
         extents = self.shape[: self.sparse_dim]
         if not extents:
@@ -46,12 +46,12 @@ class CooArray(SparseArray):
         return np.ravel_multi_index(tuple(self.indices), extents)
 
     def is_in_order(self) -> bool:
-        """Whether each place is listed once, in order."""
+        """Whether each position is listed once, in order."""
         keys = self.keys()
         return bool(np.all(keys[1:] > keys[:-1]))
 
     def coalesce(self) -> CooArray:
-        """Each place once, in order, with the sum of what stood there."""
+        """Each position once, in order, with the sum of its values."""
         if self.coalesced:
             return self
         keys = self.keys()
@@ -72,7 +72,7 @@ class CooArray(SparseArray):
 
 
 def sum_at(values: Any, places: Any, count: int) -> Any:
-    """The sums of rows of values with the same place, in order of appearance."""
+    """The sums of rows of values with the same position, in order of appearance."""
     out = np.zeros((count, *values.shape[1:]), values.dtype)
     if values.dtype.kind == "b":
         np.logical_or.at(out, places, values)
@@ -82,7 +82,7 @@ def sum_at(values: Any, places: Any, count: int) -> Any:
 
 
 def empty(shape: tuple[int, ...], dtype: Any, sparse_dim: int | None = None) -> CooArray:
-    """An array of zeros, none of which is held."""
+    """An array of zeros, none of which is stored."""
     dims = len(shape) if sparse_dim is None else sparse_dim
     indices = np.zeros((dims, 0), np.int64)
     return CooArray(indices, np.zeros((0, *shape[dims:]), dtype), shape, True)
@@ -95,13 +95,13 @@ def from_dense(array: Any, sparse_dim: int) -> CooArray:
     places = np.nonzero(held) if sparse_dim else ()
     indices = np.stack(places).astype(np.int64) if sparse_dim else np.zeros((0, 1), np.int64)
     values = array[places] if sparse_dim else array.reshape(1, *array.shape)
-    if not sparse_dim and not np.any(array):  # nothing is held of a zero
+    if not sparse_dim and not np.any(array):  # nothing is stored for a zero
         indices, values = indices[:, :0], values[:0]
     return CooArray(indices, values, array.shape, True)
 
 
 def masked(array: Any, mask: CooArray) -> CooArray:
-    """An array at the places of another one."""
+    """An array restricted to another one's positions."""
     if isinstance(array, CooArray):
         held = array.coalesce()
         keys, wanted = held.keys(), mask.keys()
@@ -117,17 +117,17 @@ def masked(array: Any, mask: CooArray) -> CooArray:
 
 
 def at_places(array: Any, indices: Any) -> Any:
-    """What stands at listed places of an array: all of it for each, where a place fixes no dimension."""
+    """An array's values at the listed positions: the whole array for each, if a position fixes no dimension."""
     if len(indices):
         return array[tuple(indices)]
     return np.broadcast_to(array, (indices.shape[1], *array.shape))
 
 
 def merged(a: CooArray, b: CooArray) -> CooArray:
-    """The sum of two arrays: both lists run through side by side, the smaller place first.
+    """The sum of two arrays, by merging both lists, the smaller position first.
 
-    Of lists in order that is their union in order; of others it is what PyTorch gives, whose elements
-    are the same once they are coalesced.
+    For sorted lists that is their sorted union; for others it is what PyTorch returns, whose elements
+    are the same once coalesced.
     """
     dtype = np.result_type(a.dtype, b.dtype)
     if not a.nnz or not b.nnz:
@@ -154,7 +154,7 @@ def merged(a: CooArray, b: CooArray) -> CooArray:
 
 
 def _order(a: CooArray, b: CooArray) -> tuple[Any, Any]:
-    """Where each element of either array goes in their merger."""
+    """Where each element of either array goes in the merged list."""
     if a.coalesced and b.coalesced:
         union = np.union1d(a.keys(), b.keys())
         return np.searchsorted(union, a.keys()), np.searchsorted(union, b.keys())
@@ -175,7 +175,7 @@ def _order(a: CooArray, b: CooArray) -> tuple[Any, Any]:
 
 
 def transposed(array: CooArray, order: tuple[int, ...]) -> CooArray:
-    """Dimensions in another order; sparse ones stay before dense ones."""
+    """Permute dimensions; sparse ones stay before dense ones."""
     sparse = array.sparse_dim
     if sorted(order[:sparse]) != list(range(sparse)):
         raise RuntimeError("transpose: can't transpose a sparse dimension with a dense one")

@@ -1,7 +1,7 @@
-"""What NumPy's functions do with sparse arrays, as far as PyTorch's operations on them go.
+"""NumPy's functions on sparse arrays, as far as PyTorch's operations on them go.
 
-An elementwise function that keeps zero is done on the elements that are held; a sum of two arrays is the union
-of their places, a product the intersection; a matrix product is SciPy's.
+An elementwise function that preserves zero is applied to the stored elements; a sum of two arrays is the union
+of their positions, a product the intersection; a matrix product is SciPy's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEEP_ZERO = frozenset(
 
 
 def on_values(ufunc: Any, args: Any, kwargs: Any) -> Any:
-    """A function of one array that keeps zero, on the elements that are held."""
+    """A function of one array that preserves zero, applied to the stored elements."""
     if ufunc not in _KEEP_ZERO or len(args) != 1:
         return NotImplemented
     (x,) = args
@@ -36,7 +36,7 @@ def on_values(ufunc: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _put(result: Any, kwargs: dict[str, Any]) -> Any:
-    """A result where `out` asks for it."""
+    """Store a result in `out`, if given."""
     (out,) = kwargs.get("out") or (None,)
     if out is None:
         return result
@@ -116,7 +116,7 @@ def _multiply(ufunc: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _both(x: CooArray, y: CooArray) -> CooArray:
-    """Products where both hold something: each listing of the less tidy one times the other's element."""
+    """Products at the positions stored in both: each entry of the uncoalesced one times the other's element."""
     if x.coalesced and not y.coalesced:
         x, y = y, x
     y = y.coalesce()
@@ -156,7 +156,7 @@ def _maximum(ufunc: Any, args: Any, kwargs: Any) -> Any:
 
 
 def scipy_of(x: Any) -> Any:
-    """A sparse matrix as SciPy's."""
+    """A sparse matrix as a SciPy matrix."""
     if isinstance(x, CompressedArray):
         return x.scipy()
     from scipy import sparse
@@ -181,7 +181,7 @@ def product(x: Any, y: Any) -> Any:
             found.data,
             found.shape,
         )
-        return result if kind else result.coo()  # of CSC ones it is CSR, as PyTorch's is
+        return result if kind else result.coo()  # CSC factors give CSR, as in PyTorch
     if is_sparse(x):
         return np.ascontiguousarray(scipy_of(x) @ y)
     return np.ascontiguousarray((scipy_of(y).T @ x.T).T)
@@ -223,7 +223,7 @@ def _sum(
 
 
 def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
-    """Sums over dimensions: sparse while a sparse dimension is left."""
+    """Sums over dimensions: sparse as long as a sparse dimension remains."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     gone = sorted({d % x.ndim for d in axes})
     kept = [d for d in range(x.sparse_dim) if d not in gone]

@@ -1,4 +1,4 @@
-"""NumPy's functions that pick and join elements, on arrays of coordinates: places are moved, elements are not."""
+"""NumPy's functions that select and join elements, on COO arrays: positions change, values do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .coo import CooArray
 
 
 def taken(x: CooArray, index: Any, axis: int) -> CooArray:
-    """The slices at `index` of one dimension, in its order."""
+    """The slices at `index` of one dimension, in that order."""
     x = x.coalesce()
     axis %= x.ndim
     index = np.asarray(index)
@@ -35,7 +35,7 @@ def _with(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:
 
 
 def selected(x: CooArray, axis: int, place: int) -> Any:
-    """One slice of a dimension, which is gone then; dense once no sparse dimension is left."""
+    """One slice of a dimension, which is removed; dense once no sparse dimension is left."""
     if axis >= x.sparse_dim:
         values = np.take(x.values, place, axis=axis - x.sparse_dim + 1)
         return CooArray(x.indices, values, _without(x.shape, axis), x.coalesced)
@@ -51,7 +51,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def item(x: CooArray, index: Any) -> Any:
-    """`x[i]`, `x[i, j]`, `x[:, j]`: whole numbers and full slices."""
+    """`x[i]`, `x[i, j]`, `x[:, j]`: integers and full slices."""
     steps = index if isinstance(index, tuple) else (index,)
     if Ellipsis in [s for s in steps if s is Ellipsis]:
         at = next(k for k, s in enumerate(steps) if s is Ellipsis)
@@ -81,7 +81,7 @@ def item(x: CooArray, index: Any) -> Any:
 
 
 def joined(arrays: Sequence[Any], axis: int = 0, **_: Any) -> CooArray:
-    """Arrays one behind the other in a dimension."""
+    """Concatenate arrays along a dimension."""
     first = arrays[0]
     if not all(isinstance(a, CooArray) for a in arrays):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found")
@@ -100,7 +100,7 @@ def joined(arrays: Sequence[Any], axis: int = 0, **_: Any) -> CooArray:
 
 
 def _joined_inside(arrays: Sequence[CooArray], axis: int, shape: tuple[int, ...]) -> CooArray:
-    """In a dense dimension: what each holds, among zeros where the others hold theirs."""
+    """Concatenate along a dense dimension: each array's values, padded with zeros for the others'."""
     values, offset = [], 0
     inner = axis - arrays[0].sparse_dim + 1
     for a in arrays:
@@ -115,7 +115,7 @@ def _joined_inside(arrays: Sequence[CooArray], axis: int, shape: tuple[int, ...]
 
 
 def expanded(x: CooArray, axis: int) -> CooArray:
-    """A dimension of one more. PyTorch does not say of the result that it is coalesced."""
+    """Add a dimension of one. PyTorch does not mark the result as coalesced."""
     axis %= x.ndim + 1
     shape = (*x.shape[:axis], 1, *x.shape[axis:])
     if axis > x.sparse_dim:
@@ -125,7 +125,7 @@ def expanded(x: CooArray, axis: int) -> CooArray:
 
 
 def reshaped(x: Any, shape: Any, **_: Any) -> Any:
-    """Dimensions of one put in or taken away; nothing else."""
+    """Add or remove dimensions of one; nothing else."""
     shape = tuple(shape)
     if not isinstance(x, CooArray):
         raise not_for("reshape", x.backend)
@@ -146,7 +146,7 @@ def reshaped(x: Any, shape: Any, **_: Any) -> Any:
 
 
 def stacked(arrays: Sequence[Any], axis: int = 0, **_: Any) -> CooArray:
-    """Arrays side by side in a new dimension."""
+    """Stack arrays along a new dimension."""
     return joined([expanded(a, axis) for a in arrays], axis)
 
 

@@ -1,4 +1,4 @@
-"""`torch.distributed.fsdp`: parameters, gradients and optimizer states shared out among the ranks."""
+"""`torch.distributed.fsdp`: parameters, gradients and optimizer states sharded over the ranks."""
 
 from __future__ import annotations
 

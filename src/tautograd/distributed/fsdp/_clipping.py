@@ -1,4 +1,4 @@
-"""The norm of gradients of which each rank has a part, and clipping it."""
+"""The norm of sharded gradients, and clipping it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._reductions import all_reduce
 def clipped(
     shards: list[Any], others: list[Any], group: Any, max_norm: float, norm_type: float
 ) -> Any:
-    """Clip the gradients of shards, and of parameters that every rank has as a whole; the norm of all of them."""
+    """Clip the gradients of shards, and of parameters replicated on every rank; returns the norm of all of them."""
     own, rest = (_norm(parameters, norm_type) for parameters in (shards, others))
     if norm_type == math.inf:
         total = torch.maximum(own, rest)
@@ -24,7 +24,7 @@ def clipped(
     else:
         total = own**norm_type
         all_reduce(total, group=group)
-        # What every rank has as a whole would be counted once for each of them.
+        # What is replicated on every rank would be counted once per rank.
         total = (total + rest**norm_type) ** (1.0 / norm_type)
     gradients = [p.grad for p in (*shards, *others) if p.grad is not None]
     factor = torch.clamp(max_norm / (total + 1e-6), max=1.0)
@@ -41,7 +41,7 @@ def clipped(
 
 
 def _norm(parameters: list[Any], norm_type: float) -> Any:
-    """The norm of gradients, in float32 at least."""
+    """The norm of gradients, in at least float32."""
     gradients = [p.grad.detach().float() if p.grad.element_size() < 4 else p.grad.detach()
                  for p in parameters if p.grad is not None]  # fmt: skip
     if not gradients:

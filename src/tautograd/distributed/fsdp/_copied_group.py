@@ -1,6 +1,6 @@
-"""Parameters that tensor-parallel ranks share out already.
+"""Parameters that are already sharded by tensor parallelism.
 
-`fully_shard` leaves them where they are, each rank of its mesh with a copy, and averages their gradients over it.
+`fully_shard` leaves them as they are, replicated on the ranks of its mesh, and averages their gradients over it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..tensor._redistribute import redistributed
 
 
 class CopiedGroup:
-    """What `ParamGroup` is to sharded parameters."""
+    """Counterpart of `ParamGroup`, for replicated parameters."""
 
     def __init__(self, parameters: list[Any], mesh: Any) -> None:
         self.parameters = parameters
@@ -27,10 +27,10 @@ class CopiedGroup:
             p.register_post_accumulate_grad_hook(self._has_gradient)
 
     def gather(self) -> None:
-        """They are here."""
+        """A no-op: they are always whole."""
 
     def release(self) -> None:
-        """They stay."""
+        """A no-op: they are kept."""
 
     def _has_gradient(self, parameter: Any) -> None:
         self._arrived.add(id(parameter))
@@ -38,7 +38,7 @@ class CopiedGroup:
             self.finish()
 
     def finish(self) -> None:
-        """Average the gradients that have arrived; what was averaged before comes out as it was."""
+        """Average the gradients that have arrived; averaging again what was averaged before does not change it."""
         mine = [p for p in self.parameters if id(p) in self._arrived]
         self._arrived.clear()
         if not self.reduces or not mine:

@@ -1,7 +1,7 @@
-"""The parameters of one `FullyShardedDataParallel` unit, laid end to end as one, and cut into equal shards.
+"""The parameters of one `FullyShardedDataParallel` unit, concatenated into one flat line and cut into equal shards.
 
-A shard is a piece of that line, wherever tensors begin and end in it. The optimizer has either the shard as a whole
-(`use_orig_params=False`), or the user's own parameters, each of which then holds what lies of it in the shard.
+A shard is a piece of that line, regardless of where tensors begin and end in it. The optimizer has either the shard as
+a whole (`use_orig_params=False`), or the user's own parameters, each holding the part of it that lies in the shard.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ._param_group import Pages
 from .api import MixedPrecision, ShardingStrategy
 
 FLAT = "_flat_param"
-FlatParameter = Parameter  # what the optimizer has of a unit is a parameter like any other
+FlatParameter = Parameter  # a unit's parameter in the optimizer is a parameter like any other
 
 
 @dataclass
@@ -33,9 +33,9 @@ class Piece:
 
     parameter: Any
     name: str
-    """From the wrapped module."""
+    """Its name within the wrapped module."""
     owners: list[tuple[Any, str]]
-    """Every module and name it is found under."""
+    """Every module and name under which it is found."""
     start: int
     shape: tuple[int, ...]
     requires_grad: bool
@@ -49,7 +49,7 @@ class Piece:
 
 @dataclass
 class Visible:
-    """A parameter that the optimizer has: what lies of it in this rank's shard, as [start, stop) of the shard."""
+    """A parameter that the optimizer has: its part of this rank's shard, as [start, stop) of the shard."""
 
     parameter: Any
     start: int
@@ -58,7 +58,7 @@ class Visible:
 
 
 def _divisors(ranks: int) -> tuple[float, float]:
-    """What sums of gradients are divided by before and after they are made: about equal, so that neither overflows."""
+    """Divisors of gradients before and after they are summed: about equal, so that neither overflows."""
     before = 1
     while ranks % before == 0 and ranks / before > before:
         before *= 2
@@ -66,14 +66,14 @@ def _divisors(ranks: int) -> tuple[float, float]:
 
 
 def _aligned(at: int, parameter: Any, precision: MixedPrecision) -> int:
-    """Where the next parameter begins, at a multiple of 16 bytes: kernels that read several numbers at once like it."""
+    """The next parameter's offset, a multiple of 16 bytes: vectorised kernels prefer aligned data."""
     dtype = precision.param_dtype or parameter.dtype
     each = max(1, 16 // dtype.itemsize)
     return int(-(-at // each) * each)
 
 
 class FlatHandle:
-    """Gathers the parameters of one unit, sums their gradients, and lets go of both."""
+    """Gathers the parameters of one unit, reduces their gradients, and releases both."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class FlatHandle:
     # --- shards ---------------------------------------------------------------------------------
 
     def _laid(self, arrays: list[Any]) -> Any:
-        """The line of such parameters or gradients; None is zero."""
+        """The line made of these parameters or gradients; None is zero."""
         line = np.zeros(self.size, self.dtype.numpy)
         for piece, array in zip(self.pieces, arrays, strict=True):
             if array is not None:
@@ -126,7 +126,7 @@ class FlatHandle:
         return line
 
     def _cut(self, line: Any) -> Any:
-        """This rank's part of a line, with zeros behind its end."""
+        """This rank's shard of a line, padded with zeros past its end."""
         own = line[self.rank * self.chunk : (self.rank + 1) * self.chunk]
         out = np.zeros(self.chunk, line.dtype)
         out[: own.size] = own
@@ -150,13 +150,13 @@ class FlatHandle:
         return seen
 
     def show_shards(self) -> None:
-        """The parameters that the optimizer has are the modules'."""
+        """Make the optimizer's parameters the modules' parameters."""
         if self.original:
             for piece in self.pieces:
                 self._register(piece, piece.parameter)
             return
         for piece in self.pieces:
-            # What has their shape and no values, so that nobody takes what was let go for numbers.
+            # Same shape but no values, so that nobody reads released memory as numbers.
             ghost = torch.empty(piece.shape, dtype=self.dtype, device="meta")
             for module, name in piece.owners:
                 module._parameters.pop(name, None)
@@ -184,7 +184,7 @@ class FlatHandle:
         return self.dtype.numpy if wanted is None else wanted.numpy
 
     def _all(self, shard: Any) -> Any:
-        """The whole line of such shards."""
+        """The whole line, gathered from its shards."""
         if self.ranks == 1:
             return shard[: self.size]
         out = np.empty(shard.size * self.ranks, shard.dtype)
@@ -214,7 +214,7 @@ class FlatHandle:
         self.is_gathered = True
 
     def release(self) -> None:
-        """Give the modules their shards back, and the system the memory."""
+        """Give the modules their shards back, and return the memory to the system."""
         if not self.is_gathered:
             return
         assert self._pages is not None
@@ -230,7 +230,7 @@ class FlatHandle:
             self.finish()
 
     def finish(self) -> None:
-        """Sum the gradients that have arrived; without `reduces` they add up on this rank."""
+        """Sum the gradients that have arrived; without `reduces` they accumulate on this rank."""
         self._arrived.clear()
         came = any(p.gathered is not None and p.gathered._grad is not None for p in self.pieces)
         if came and self.reduces:
@@ -268,7 +268,7 @@ class FlatHandle:
             self._keep(one, out[one.start : one.stop].reshape(one.shape))
 
     def _keep(self, one: Visible, gradient: Any) -> None:
-        """Add to what is there; a rank that has nothing of a parameter has no gradient of it."""
+        """Accumulate a gradient; a rank that holds nothing of a parameter has no gradient for it."""
         parameter = one.parameter
         if not gradient.size or not parameter.requires_grad:
             return
@@ -282,11 +282,11 @@ class FlatHandle:
     # --- whole values ---------------------------------------------------------------------------
 
     def whole(self) -> Any:
-        """The line, in the parameters' own dtype."""
+        """The whole line, in the parameters' own dtype."""
         return np.array(self._all(self.shard._data))
 
     def _whole_gradients(self) -> Any:
-        """The line of the gradients, with zeros where there is none."""
+        """The line of gradients, with zeros where there is none."""
         own = np.zeros(self.chunk, self.dtype.numpy)
         for one in self.visible:
             if one.parameter._grad is not None:
@@ -295,11 +295,11 @@ class FlatHandle:
 
     @property
     def shows_whole(self) -> bool:
-        """Whether the modules show whole parameters to everybody, and not for a forward pass alone."""
+        """Whether the modules show whole parameters to everybody, not just for a forward pass."""
         return self._summoned is not None
 
     def summon(self, rank0_only: bool, with_gradients: bool) -> None:
-        """Let the modules show whole parameters, in their own dtype and under the names they had."""
+        """Make the modules show whole parameters, in their own dtype and under their own names."""
         self.release()
         line = self.whole()
         gradients = self._whole_gradients() if with_gradients else None
@@ -318,7 +318,7 @@ class FlatHandle:
             self.module._parameters.pop(FLAT, None)
 
     def dismiss(self, keep: bool) -> None:
-        """Show shards again; with `keep`, of what the whole parameters are now."""
+        """Show shards again; with `keep`, cut from the whole parameters' current values."""
         shown, self._summoned = self._summoned, None
         if shown and (keep or not self.strategy.shards):
             now = [self._shown(p) for p in self.pieces]

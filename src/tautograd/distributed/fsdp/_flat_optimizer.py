@@ -1,4 +1,4 @@
-"""An optimizer's state of `FullyShardedDataParallel` by names, and back to what each rank's optimizer has."""
+"""An optimizer's state of `FullyShardedDataParallel`, keyed by name, and converted back for each rank's optimizer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _units(model: Any) -> list[Any]:
 
 
 class _Names:
-    """What the optimizer's parameters are called: several names for a flat one, one for any other."""
+    """The names of the optimizer's parameters: several for a flat one, one for any other."""
 
     def __init__(self, model: Any) -> None:
         paths = {id(module): plain(f"{path}.") for path, module in model.named_modules()}
@@ -58,7 +58,7 @@ def _listed(optimizer: Any) -> list[Any]:
 def given(
     model: Any, optimizer: Any, state: Any, *, whole: bool, rank0_only: bool
 ) -> dict[str, Any]:
-    """The state by names."""
+    """The state, keyed by name."""
     names, state = _Names(model), optimizer.state_dict() if state is None else state
     listed = _listed(optimizer)
     by_parameter = {id(p): state["state"].get(i) for i, p in enumerate(listed)}
@@ -122,7 +122,7 @@ def _gathered(unit: Any, names: list[str], states: dict[int, Any], whole: bool) 
 
 
 def _is_line(value: Any, size: int) -> bool:
-    """Whether a state has a number for each of the parameter's."""
+    """Whether a state has one number per number of the parameter."""
     return isinstance(value, torch.Tensor) and value.dim() > 0 and value.numel() == size
 
 
@@ -137,7 +137,7 @@ def _line(handle: Any, states: dict[int, Any], keys: dict[int, Any], key: str) -
 
 
 def taken(model: Any, optimizer: Any, state: Any, rank0_only: bool) -> dict[str, Any]:
-    """A state by names, as this rank's optimizer has it."""
+    """A state keyed by name, in the form of this rank's optimizer."""
     if optimizer is None:
         raise ValueError("optim: which optimizer is the state for?")
     if rank0_only:
@@ -174,7 +174,7 @@ def taken(model: Any, optimizer: Any, state: Any, rank0_only: bool) -> dict[str,
 
 
 def _cut(handle: Any, one: Any, pieces: list[tuple[str, Any]], stored: dict[str, Any]) -> Any:
-    """What this rank has of whole states of parameters that lie in one visible parameter."""
+    """This rank's part of the whole states of parameters that lie in one visible parameter."""
     first = next(iter(stored.values()))
     result: dict[str, Any] = {}
     for key, value in first.items():
@@ -198,7 +198,7 @@ def _cut(handle: Any, one: Any, pieces: list[tuple[str, Any]], stored: dict[str,
 
 
 def rekeyed(state: dict[str, Any], kind: Any, model: Any, optimizer: Any) -> dict[str, Any]:
-    """A state whose parameters are called by name or by place."""
+    """A state with its parameters keyed by name or by index."""
     if kind not in (OptimStateKeyType.PARAM_NAME, OptimStateKeyType.PARAM_ID):
         raise AssertionError(
             f"Expected optim_state_key_type to be PARAM_NAME or PARAM_ID, got {kind}"

@@ -1,4 +1,4 @@
-"""`state_dict` of `FullyShardedDataParallel`, and loading it: whole tensors, flat shards, or tensors in shards."""
+"""Saving and loading `state_dict` of `FullyShardedDataParallel`: whole tensors, flat shards, or sharded tensors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WRAPPED = "_fsdp_wrapped_module"
 
 
 def plain(name: str) -> str:
-    """A parameter's name without the wrappers on its way."""
+    """A parameter's name without the wrappers on its path."""
     return name.replace(f"{WRAPPED}.", "").replace("_checkpoint_wrapped_module.", "")
 
 
 def spread(unit: Any, whole: Any) -> Any:
-    """A tensor that every rank has, in shards along its first dimension."""
+    """A tensor that every rank has, sharded along its first dimension."""
     from ..device_mesh import DeviceMesh
     from ..tensor import Shard, distribute_tensor
     from ..tensor.placement_types import REPLICATE
@@ -38,7 +38,7 @@ def spread(unit: Any, whole: Any) -> Any:
 def given(
     unit: Any, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
 ) -> Any:
-    """What `unit.state_dict()` is."""
+    """The result of `unit.state_dict()`."""
     if args:
         destination = args[0] if destination is None else destination
         prefix = args[1] if len(args) > 1 and prefix == "" else prefix
@@ -69,7 +69,7 @@ def given(
 
 
 def _own(unit: Any, destination: Any, prefix: str, summoned: bool) -> None:
-    """This unit's parameters, in the form that is asked for; buffers in the dtype they had."""
+    """Add this unit's parameters, in the form that is set; buffers in their original dtype."""
     for piece in unit._handle.pieces:
         for name in _names(unit, piece):
             value = destination.get(prefix + name)
@@ -84,7 +84,7 @@ def _own(unit: Any, destination: Any, prefix: str, summoned: bool) -> None:
 
 
 def _names(unit: Any, piece: Any) -> list[str]:
-    """Every name of a parameter, from the wrapped module."""
+    """Every name of a parameter within the wrapped module."""
     paths = {id(module): path for path, module in unit.module.named_modules()}
     return [
         plain(f"{paths[id(module)]}.{name}" if paths[id(module)] else name)
@@ -105,7 +105,7 @@ def _check_local(unit: Any) -> None:
 
 
 def before_load(unit: Any, state: Any, prefix: str) -> None:
-    """Names as the unit has them, and somewhere to put whole tensors."""
+    """Rename the keys as the unit has them, and make room for whole tensors."""
     handle = unit._handle
     for name in [name for name in state if name.startswith(prefix)]:
         value = state.pop(name)
@@ -123,7 +123,7 @@ def before_load(unit: Any, state: Any, prefix: str) -> None:
 
 
 def after_load(unit: Any, keys: Any) -> None:
-    """Each rank keeps its part."""
+    """Keep each rank's part."""
     if unit.__dict__.pop("_loads", False):
         unit._handle.dismiss(True)
     for found in keys:

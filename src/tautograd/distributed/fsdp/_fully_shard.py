@@ -1,4 +1,4 @@
-"""`fully_shard`: a module of whose parameters, gradients and optimizer states each rank holds a part."""
+"""`fully_shard`: a module whose parameters, gradients and optimizer states are sharded over the ranks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NESTS = Nests()
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` gives: the parameters are there when it has been waited for."""
+    """The result of `unshard(async_op=True)`: after `wait` the parameters are whole."""
 
     def wait(self) -> None:
-        """They are there."""
+        """A no-op: they are whole already."""
 
 
 class FSDPModule:
-    """What a module can be asked once `fully_shard` has been applied to it."""
+    """The methods a module gets from `fully_shard`."""
 
     _fsdp: Any
 
@@ -42,7 +42,7 @@ class FSDPModule:
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Let the gathered parameters go."""
+        """Release the gathered parameters."""
         self._fsdp.release()
 
     def _below(self, recurse: bool) -> list[Any]:
@@ -52,34 +52,34 @@ class FSDPModule:
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Whether gradients are summed over the ranks; without, they add up on each."""
+        """Set whether gradients are summed over the ranks; otherwise they accumulate on each."""
         for state in self._below(recurse):
             state.set_reduces(requires_gradient_sync)
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """As `set_requires_gradient_sync`: sums within and between replicas are made together."""
+        """The same as `set_requires_gradient_sync`: sums within and between replicas are computed together."""
         self.set_requires_gradient_sync(requires_all_reduce, recurse=recurse)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether parameters are let go between forward and backward."""
+        """Set whether parameters are released between forward and backward."""
         for state in self._below(recurse):
             state.releases_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Whether parameters are let go after backward."""
+        """Set whether parameters are released after backward."""
         for state in self._below(recurse):
             state.releases_after_backward = reshard_after_backward
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Nothing is put off to the last backward pass here."""
+        """A no-op: nothing is deferred to the last backward pass here."""
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Parameters are gathered when a module is called; nothing is gathered earlier."""
+        """A no-op: parameters are gathered when a module is called, never earlier."""
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Parameters are gathered when a module's backward begins; nothing is gathered earlier."""
+        """A no-op: parameters are gathered when a module's backward begins, never earlier."""
 
     def set_gradient_divide_factor(self, factor: float) -> None:
         """Divide sums of gradients by this instead of by the number of ranks."""
@@ -88,7 +88,7 @@ class FSDPModule:
 
 
 class ShardState:
-    """When a sharded module's parameters are gathered, reduced and let go."""
+    """When a sharded module's parameters are gathered, reduced and released."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ShardState:
         self.releases_after_forward = releases_after_forward
         self.releases_after_backward = True
         self.is_root: bool | None = None
-        self._run: Any = None  # the backward pass that a callback is queued in
+        self._run: Any = None  # the backward pass in which a callback is queued
         first, last = modules[0], modules[-1]
         first.register_forward_pre_hook(self._before_forward, prepend=True, with_kwargs=True)
         last.register_forward_hook(self._after_forward, always_call=False)
@@ -120,12 +120,12 @@ class ShardState:
             held.release()
 
     def set_reduces(self, reduces: bool) -> None:
-        """Whether gradients are summed over the ranks."""
+        """Set whether gradients are summed over the ranks."""
         for held in self.groups:
             held.reduces = reduces
 
     def find_root(self) -> None:
-        """The first one called holds the others: its parameters stay, for its backward comes at once."""
+        """Make the first module called the root of those below: its parameters are kept, backward needs them next."""
         if self.is_root is None:
             for module in self._module.modules():
                 state = getattr(module, "_fsdp", None)
@@ -147,7 +147,7 @@ class ShardState:
             output = _NESTS.mapped(output, cast_to(self.policy.output_dtype))
         if torch.is_grad_enabled():
             output = _NESTS.mapped(output, self._watched)
-        # Without a graph no backward will let them go, and a step in between would leave them as they were.
+        # Without a graph no backward would release them, and an optimizer step in between would not update them.
         if self.releases_after_forward or not torch.is_grad_enabled():
             self.release()
         return output
@@ -167,7 +167,7 @@ class ShardState:
         self.gather()
 
     def _after_backward(self) -> None:
-        """What has not been reduced (parameters without a gradient held it up) is now."""
+        """Reduce what is left: modules held up by parameters without a gradient."""
         self._run = None
         for held in self.groups:
             held.finish()
@@ -176,7 +176,7 @@ class ShardState:
 
 
 def cast_to(dtype: Any) -> Callable[[Any], Any]:
-    """What gives floating-point tensors this dtype, and anything else as it is."""
+    """A function that casts floating-point tensors to this dtype and returns anything else unchanged."""
 
     def cast(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != dtype:
@@ -196,9 +196,9 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Any] | None = None,
 ) -> Any:
-    """Shard the parameters of a module that no module below it shards already.
+    """Shard the parameters of a module, except those that a submodule shards already.
 
-    With a mesh of two dimensions, parameters are sharded along the second and copied along the first.
+    With a two-dimensional mesh, parameters are sharded along the second dimension and replicated along the first.
     """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     for each in modules:
@@ -242,7 +242,7 @@ def fully_shard(
 def _parameters_of(
     modules: list[Any], ignored: set[Any]
 ) -> list[tuple[Any, list[tuple[Any, str]]]]:
-    """Each parameter that is not yet a shard, with every place it is found in."""
+    """Each parameter that is not yet a shard, with every place where it is found."""
     skipped = {id(p) for p in ignored}
     for module in modules:
         for below in module.modules():
@@ -270,7 +270,7 @@ def _with_fsdp(cls: type) -> type:
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:
-    """Let another method of a sharded module gather its parameters as `forward` does."""
+    """Make another method of a sharded module gather its parameters as `forward` does."""
     if not isinstance(module, FSDPModule):
         return
     method = getattr(module, method_name)

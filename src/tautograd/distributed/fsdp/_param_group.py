@@ -1,6 +1,6 @@
-"""The parameters of one sharded module: gathered for its forward and backward, and shards otherwise.
+"""The parameters of one sharded module: gathered for its forward and backward, shards otherwise.
 
-All of them travel in one collective. The gathered parameters lie in memory whose pages are given back to the system
+All of them travel in one collective. The gathered parameters lie in memory whose pages are returned to the system
 in between: the graph keeps its arrays, and backward finds them filled again at the same addresses.
 """
 
@@ -23,14 +23,14 @@ from .policies import MixedPrecisionPolicy
 
 
 class Pages:
-    """Memory whose content can be let go and whose address stays."""
+    """Memory whose content can be released while its address stays."""
 
     def __init__(self, size: int) -> None:
         self._map = mmap.mmap(-1, max(size, 1))
         self.bytes = np.frombuffer(self._map, np.uint8)
 
     def release(self) -> None:
-        """Give the pages back to the system; they read as zeros until they are written again."""
+        """Return the pages to the system; they read as zeros until they are written again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
@@ -39,12 +39,12 @@ class ShardedParameter:
     """One parameter: its shard, which the optimizer has, and the gathered one, which the module computes with."""
 
     def __init__(self, owners: list[tuple[Any, str]], parameter: Any, mesh: Any, dim: int) -> None:
-        self.owners = owners  # every module and name it is found under
+        self.owners = owners  # every module and name under which it is found
         placements = (*(REPLICATE,) * (mesh.ndim - 1), Shard(dim))
         self.sharded: Any = distribute_tensor(parameter, mesh, placements, src_data_rank=None)
         self.dim = dim
         self.shape = tuple(parameter.shape)
-        # As a matrix whose rows are shared out: what lies before the cut is moved behind it to travel.
+        # As a matrix whose rows are sharded: what lies before the cut dimension is moved behind it for sending.
         self.rows = self.shape[dim]
         self.row = int(np.prod([n for d, n in enumerate(self.shape) if d != dim]))
         self.each = -(-self.rows // mesh.size(mesh.ndim - 1))
@@ -52,18 +52,18 @@ class ShardedParameter:
 
     @property
     def chunk(self) -> int:
-        """How many elements of it a rank sends."""
+        """The number of its elements that a rank sends."""
         return int(self.each * self.row)
 
     def padded(self, dtype: Any) -> Any:
-        """This rank's shard as a flat array of the length that every rank sends."""
+        """This rank's shard as a flat array, padded to the length that every rank sends."""
         local = np.moveaxis(self.sharded._data.local, self.dim, 0)
         out = np.zeros(self.chunk, dtype)
         out[: local.size] = local.reshape(-1)
         return out
 
     def show(self, tensor: Any) -> None:
-        """Let the modules have this in the parameter's place."""
+        """Install this in the modules as the parameter."""
         for module, name in self.owners:
             module._parameters[name] = tensor
 
@@ -93,7 +93,7 @@ class ParamGroup:
         return wanted.numpy if wanted is not None and own.is_floating_point else own.numpy
 
     def _make_room(self) -> None:
-        """The gathered parameters, in pages of their own."""
+        """Allocate the gathered parameters, in their own pages."""
         sizes = [p.rows * p.row * self._dtype(p).itemsize for p in self.parameters]
         starts = np.cumsum([0, *(-(-size // 64) * 64 for size in sizes)])
         self._pages = Pages(int(starts[-1]))
@@ -128,7 +128,7 @@ class ParamGroup:
         self.is_gathered = True
 
     def release(self) -> None:
-        """Give the modules their shards back, and the system the memory."""
+        """Give the modules their shards back, and return the memory to the system."""
         if not self.is_gathered:
             return
         assert self._pages is not None
@@ -184,7 +184,7 @@ class ParamGroup:
             start += p.chunk
 
     def _keep(self, p: ShardedParameter, flat: Any) -> None:
-        """Add a shard's gradient to what it has."""
+        """Accumulate a shard's gradient."""
         like: DistributedArray = p.sharded._data
         shape = np.moveaxis(like.local, p.dim, 0).shape
         rows = flat[: like.local.size].reshape(shape)

@@ -1,4 +1,4 @@
-"""Over which ranks a unit of `FullyShardedDataParallel` is shared out, and over which it is copied."""
+"""The ranks over which a `FullyShardedDataParallel` unit is sharded, and those over which it is replicated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .api import ShardingStrategy
 def groups_of(
     process_group: Any, strategy: ShardingStrategy, policy: Any, mesh: Any
 ) -> tuple[Any, Any]:
-    """The group that shards, and the one that holds copies."""
+    """The group that shards, and the one that replicates."""
     if process_group is not None and mesh is not None:
         raise ValueError(
             "Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them."
@@ -44,7 +44,7 @@ def groups_of(
 
 
 def by_machine() -> tuple[Any, Any]:
-    """Shards among the ranks of a machine, copies between machines."""
+    """Shards among the ranks of a machine, replicas between machines."""
     whole = _get_default_group()
     each = int(os.environ.get("LOCAL_WORLD_SIZE", whole.size()))
     if whole.size() % each:

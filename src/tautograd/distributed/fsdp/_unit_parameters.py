@@ -1,4 +1,4 @@
-"""What a unit of `FullyShardedDataParallel` holds: found, made real, and made the same on all ranks."""
+"""What a `FullyShardedDataParallel` unit holds: found, materialised, and synchronised over all ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = list[tuple[Any, list[tuple[Any, str]], str]]
 
 
 def of_unit(module: Any, skipped: Iterable[Any], modules: set[Any], unit: type) -> Found:
-    """Each parameter outside of units below, with every place it is found in, and its first name."""
+    """Each parameter outside of the units below, with every place where it is found, and its first name."""
     left_out = {id(p) for p in skipped}
     found: dict[int, tuple[Any, list[tuple[Any, str]], str]] = {}
 
@@ -37,7 +37,7 @@ def of_unit(module: Any, skipped: Iterable[Any], modules: set[Any], unit: type) 
 
 
 def made_real(module: Any, init: Callable[[Any], None] | None, skipped: set[Any]) -> None:
-    """Parameters and buffers without values get some: from a function, or from what the modules start with."""
+    """Materialise parameters and buffers without values: by a function, or by the modules' own initialisation."""
     for below in module.modules():
         own = [*below._parameters.values(), *below._buffers.values()]
         if below in skipped or not any(t is not None and t.device.type == "meta" for t in own):
@@ -58,7 +58,7 @@ def made_real(module: Any, init: Callable[[Any], None] | None, skipped: set[Any]
 
 
 def synchronised(module: Any, group: Any, skipped: Iterable[Any]) -> None:
-    """Parameters and buffers are those of the group's first rank."""
+    """Copy the parameters and buffers of the group's first rank to all."""
     left_out = {id(p) for p in skipped}
     for tensor in (*module.parameters(), *module.buffers()):
         if id(tensor) not in left_out:
@@ -77,7 +77,7 @@ def check_device(device_id: Any) -> None:
 
 
 def ignored_by(module: Module, modules: Any, states: Any) -> tuple[set[Module], list[Any]]:
-    """The modules below those that are left alone, and all parameters that are."""
+    """The ignored modules with their submodules, and all ignored parameters."""
     given = list(states or ())
     tops = [*list(modules or ()), *(one for one in given if isinstance(one, Module))]
     for top in tops:

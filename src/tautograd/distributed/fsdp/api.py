@@ -1,4 +1,4 @@
-"""What `FullyShardedDataParallel` is told: how to share out, in which dtypes, and what a state holds."""
+"""The settings of `FullyShardedDataParallel`: how to shard, in which dtypes, and what a state contains."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = [
 
 
 class ShardingStrategy(Enum):
-    """What is shared out, and when parameters are whole."""
+    """What is sharded, and when parameters are whole."""
 
     FULL_SHARD = auto()
-    """Parameters are let go between forward and backward."""
+    """Parameters are released between forward and backward."""
     SHARD_GRAD_OP = auto()
-    """Parameters stay from forward to backward."""
+    """Parameters are kept from forward to backward."""
     NO_SHARD = auto()
     """Every rank holds everything, as with `DistributedDataParallel`."""
     HYBRID_SHARD = auto()
-    """`FULL_SHARD` among the ranks of a machine, copies between machines."""
+    """`FULL_SHARD` among the ranks of a machine, replicas between machines."""
     _HYBRID_SHARD_ZERO2 = auto()
-    """`SHARD_GRAD_OP` among the ranks of a machine, copies between machines."""
+    """`SHARD_GRAD_OP` among the ranks of a machine, replicas between machines."""
 
     @property
     def shards(self) -> bool:
@@ -59,14 +59,14 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When parameters would be gathered ahead of time; here they are when their backward begins."""
+    """When parameters would be prefetched; here they are gathered when their backward begins."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class OptimStateKeyType(Enum):
-    """What an optimizer's state calls parameters by."""
+    """How an optimizer's state identifies parameters."""
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -74,7 +74,7 @@ class OptimStateKeyType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """The dtypes of parameters while they compute, of gradients while they are summed, and of buffers."""
+    """The dtypes in which parameters compute, in which gradients are summed, and of buffers."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -87,13 +87,13 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether shards lie in the CPU's memory while nothing is computed; on a CPU they do in any case."""
+    """Whether idle shards are kept in CPU memory; on a CPU they are in any case."""
 
     offload_params: bool = False
 
 
 class StateDictType(Enum):
-    """What `state_dict()` gives: whole tensors, this rank's flat shards, or each tensor in shards."""
+    """What `state_dict()` returns: whole tensors, this rank's flat shards, or sharded tensors."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -102,61 +102,61 @@ class StateDictType(Enum):
 
 @dataclass
 class StateDictConfig:
-    """Of a model's state."""
+    """Settings for a model's state."""
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Of one with whole tensors."""
+    """Settings for a model's state of whole tensors."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """Of one with this rank's flat shards."""
+    """Settings for a model's state of this rank's flat shards."""
 
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """Of one with each tensor in shards."""
+    """Settings for a model's state of sharded tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class OptimStateDictConfig:
-    """Of an optimizer's state."""
+    """Settings for an optimizer's state."""
 
     offload_to_cpu: bool = True
 
 
 @dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Of one with whole tensors."""
+    """Settings for an optimizer's state of whole tensors."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """Of one with this rank's flat shards."""
+    """Settings for an optimizer's state of this rank's flat shards."""
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """Of one with each tensor in shards."""
+    """Settings for an optimizer's state of sharded tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class StateDictSettings:
-    """What kind of states is set."""
+    """The kind of states that is set."""
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

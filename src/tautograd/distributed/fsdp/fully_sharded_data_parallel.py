@@ -1,7 +1,7 @@
-"""`FullyShardedDataParallel`: of a module's parameters, gradients and optimizer states each rank holds a part.
+"""`FullyShardedDataParallel`: a module's parameters, gradients and optimizer states, sharded over the ranks.
 
-Each wrapped module is a unit: its parameters outside of wrapped children travel together (`_flat_handle`). When they
-are gathered and let go is what `fully_shard` does, too.
+Each wrapped module is a unit: its parameters outside of wrapped children travel together (`_flat_handle`). They are
+gathered and released at the same points as in `fully_shard`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NEWER = (
 
 
 class _UnitState(ShardState):
-    """When a unit's parameters are gathered and let go; what its inputs are cast to."""
+    """When a unit's parameters are gathered and released; what its inputs are cast to."""
 
     def __init__(self, unit: Any, handle: FlatHandle | None, precision: MixedPrecision) -> None:
         keeps = handle is not None and handle.strategy.keeps
@@ -88,7 +88,7 @@ class _UnitState(ShardState):
 
 
 class FullyShardedDataParallel(Module):
-    """A module whose parameters, gradients and optimizer states are shared out among the ranks of a group."""
+    """A module whose parameters, gradients and optimizer states are sharded over the ranks of a group."""
 
     def __init__(
         self,
@@ -183,11 +183,11 @@ class FullyShardedDataParallel(Module):
         return self.module[key]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's, with whole parameters."""
+        """The wrapped module's forward, with whole parameters."""
         return self.module(*args, **kwargs)
 
     def check_is_root(self) -> bool:
-        """Whether no other unit holds this one."""
+        """Whether no other unit contains this one."""
         return self._is_root
 
     @staticmethod
@@ -205,26 +205,26 @@ class FullyShardedDataParallel(Module):
         return any(unit._handle is not None and unit._handle.shows_whole for unit in self._units)
 
     def apply(self, fn: Callable[[Module], None]) -> FullyShardedDataParallel:
-        """As `Module.apply`, with whole parameters."""
+        """The same as `Module.apply`, with whole parameters."""
         if self._shows_whole:
             return super().apply(fn)
         with self.summon_full_params(self):
             return super().apply(fn)
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Where whole ones are shown, by the names they have without wrappers."""
+        """While whole parameters are shown, by their names without wrappers."""
         whole = self._shows_whole
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield (name.replace(f"{WRAPPED}.", "") if whole else name), parameter
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Where whole parameters are shown, by the names they have without wrappers."""
+        """While whole parameters are shown, by their names without wrappers."""
         whole = self._shows_whole
         for name, buffer in super().named_buffers(*args, **kwargs):
             yield (name.replace(f"{WRAPPED}.", "") if whole else name), buffer
 
     def _cast_buffers(self) -> None:
-        """Buffers in the dtype to compute in; a state holds them in their own."""
+        """Cast buffers to the dtype to compute in; a state holds them in their own."""
         wanted = self.mixed_precision.buffer_dtype
         if wanted is None:
             return
@@ -238,7 +238,7 @@ class FullyShardedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it, gradients add up on each rank."""
+        """A context in which gradients accumulate on each rank."""
         if not self._is_root:
             raise RuntimeError(
                 "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module."
@@ -254,7 +254,7 @@ class FullyShardedDataParallel(Module):
                 handle.reduces = reduces
 
     def register_comm_hook(self, state: object, hook: Callable[..., None]) -> None:
-        """Let a function sum gradients: `hook(state, whole, shard)`; `hook(state, whole)` where nothing is sharded."""
+        """Let a function sum gradients: `hook(state, whole, shard)`; `hook(state, whole)` if nothing is sharded."""
         if not self.check_is_root():
             raise AssertionError("register_comm_hook can only be called on a root instance.")
         if not callable(hook):
@@ -270,7 +270,7 @@ class FullyShardedDataParallel(Module):
                 unit._handle.hook, unit._handle.hook_state = hook, state
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
-        """Clip the norm of all gradients, of which each rank has a part."""
+        """Clip the norm of all gradients, which are sharded."""
         if not self._is_root:
             raise RuntimeError(
                 "`clip_grad_norm_()` should only be called on the root FSDP instance"
@@ -296,7 +296,7 @@ class FullyShardedDataParallel(Module):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Within it, parameters are whole; what is written into them is kept, unless `writeback=False`."""
+        """A context in which parameters are whole; what is written to them is kept, unless `writeback=False`."""
         if writeback and rank0_only:
             raise NotImplementedError("writeback=True and rank0_only=True is not supported yet")
         units = FullyShardedDataParallel.fsdp_modules(module)
@@ -324,13 +324,13 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:
-        """What kind of states the units in a module give and take from now on; what it was before."""
+        """Set the kind of states that the units in a module save and load from now on; returns the previous one."""
         warnings.warn(_NEWER, FutureWarning, stacklevel=2)
         return _set_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
 
     @staticmethod
     def get_state_dict_type(module: Module) -> StateDictSettings:
-        """What kind of states the units in a module give and take."""
+        """The kind of states that the units in a module save and load."""
         found = [unit._settings for unit in FullyShardedDataParallel.fsdp_modules(module)]
         for settings in found:
             if settings != found[0]:
@@ -355,7 +355,7 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> Iterator[None]:
-        """Within it, the units in a module give and take this kind of states."""
+        """A context in which the units in a module save and load this kind of states."""
         warnings.warn(_NEWER, FutureWarning, stacklevel=3)
         before = _set_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
         try:
@@ -366,7 +366,7 @@ class FullyShardedDataParallel(Module):
             )  # fmt: skip
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Of the kind that is set, by names without wrappers."""
+        """A state of the kind that is set, by names without wrappers."""
         return _flat_states.given(self, *args, **kwargs)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
@@ -377,7 +377,7 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict(
         model: Module, optim: Any, optim_state_dict: Any = None, group: Any = None
     ) -> dict[str, Any]:
-        """The optimizer's state by names of parameters, of the kind that is set."""
+        """The optimizer's state keyed by parameter name, of the kind that is set."""
         settings = FullyShardedDataParallel.get_state_dict_type(model)
         config = settings.optim_state_dict_config
         return _flat_optimizer.given(
@@ -395,7 +395,7 @@ class FullyShardedDataParallel(Module):
         load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:
-        """A state by names as the optimizer's `load_state_dict` takes it."""
+        """A state keyed by name, converted for the optimizer's `load_state_dict`."""
         config = FullyShardedDataParallel.get_state_dict_type(model).optim_state_dict_config
         rank0_only = getattr(config, "rank0_only", False)
         result = _flat_optimizer.taken(model, optim, optim_state_dict, rank0_only)
@@ -411,13 +411,13 @@ class FullyShardedDataParallel(Module):
         rank0_only: bool = True,
         group: Any = None,
     ) -> dict[str, Any]:
-        """The optimizer's state by names of parameters, with whole tensors."""
+        """The optimizer's state keyed by parameter name, with whole tensors."""
         _older("full_optim_state_dict", "optim_state_dict")
         return _flat_optimizer.given(model, optim, None, whole=True, rank0_only=rank0_only)
 
     @staticmethod
     def sharded_optim_state_dict(model: Module, optim: Any, group: Any = None) -> dict[str, Any]:
-        """The optimizer's state by names of parameters, with tensors in shards."""
+        """The optimizer's state keyed by parameter name, with sharded tensors."""
         _older("sharded_optim_state_dict", "optim_state_dict")
         return _flat_optimizer.given(model, optim, None, whole=False, rank0_only=False)
 
@@ -428,7 +428,7 @@ class FullyShardedDataParallel(Module):
         optim_input: Any = None,
         optim: Any = None,
     ) -> dict[str, Any]:
-        """A state with whole tensors as this rank's optimizer takes it."""
+        """A state with whole tensors, converted for this rank's optimizer."""
         _older("shard_full_optim_state_dict", "optim_state_dict_to_load")
         return _flat_optimizer.taken(model, optim, full_optim_state_dict, rank0_only=False)
 
@@ -436,7 +436,7 @@ class FullyShardedDataParallel(Module):
     def flatten_sharded_optim_state_dict(
         sharded_optim_state_dict: dict[str, Any], model: Module, optim: Any
     ) -> dict[str, Any]:
-        """A state with tensors in shards as this rank's optimizer takes it."""
+        """A state with sharded tensors, converted for this rank's optimizer."""
         _older("flatten_sharded_optim_state_dict", "optim_state_dict_to_load")
         return _flat_optimizer.taken(model, optim, sharded_optim_state_dict, rank0_only=False)
 
@@ -448,7 +448,7 @@ class FullyShardedDataParallel(Module):
         optim: Any = None,
         group: Any = None,
     ) -> dict[str, Any]:
-        """A state that rank 0 has, as each rank's optimizer takes it."""
+        """A state that rank 0 has, converted for each rank's optimizer."""
         _older("scatter_full_optim_state_dict", "optim_state_dict_to_load")
         return _flat_optimizer.taken(model, optim, full_optim_state_dict, rank0_only=True)
 
@@ -460,7 +460,7 @@ class FullyShardedDataParallel(Module):
         optim_input: Any = None,
         optim: Any = None,
     ) -> dict[str, Any]:
-        """A state whose parameters are called by name or by place."""
+        """A state with its parameters keyed by name or by index."""
         return _flat_optimizer.rekeyed(optim_state_dict, optim_state_key_type, model, optim)
 
 
@@ -494,7 +494,7 @@ def _set_type(
 
 
 def _below(module: Module) -> Iterator[Module]:
-    """A module and those below it that no other unit holds."""
+    """A module and its submodules that are not in another unit."""
     yield module
     for child in module.children():
         if not isinstance(child, FullyShardedDataParallel):

@@ -1,4 +1,4 @@
-"""How `fully_shard` rounds what it sends, and where it keeps what nobody computes with."""
+"""The dtypes in which `fully_shard` computes and sends, and where it keeps idle shards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtype to compute in, the one gradients are summed in, and the one of what forward returns."""
+    """The dtypes to compute in, to sum gradients in, and of what forward returns."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -20,11 +20,11 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Shards stay on the device that computes."""
+    """Shards stay on the compute device."""
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Shards lie in the CPU's memory, which is where everything lies on a CPU."""
+    """Shards are kept in CPU memory; on a CPU everything is."""
 
     pin_memory: bool = True

@@ -1,7 +1,7 @@
-"""`torch.distributed.fsdp.wrap`: which modules of a model are put into a wrapper, and putting them there.
+"""`torch.distributed.fsdp.wrap`: choosing which modules of a model to wrap, and wrapping them.
 
-A policy is asked twice of a module: before its children are looked at, whether to (`recurse=True`), and
-after, whether to wrap the module itself, whose parameters outside of wrapped children are `nonwrapped_numel`.
+A policy is called twice for a module: before its children are visited, whether to visit them (`recurse=True`), and
+afterwards, whether to wrap the module itself, whose parameters outside of wrapped children are `nonwrapped_numel`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def transformer_auto_wrap_policy(
 def lambda_auto_wrap_policy(
     module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Module], bool]
 ) -> bool:
-    """Modules that a function says yes to."""
+    """Modules for which a function returns true."""
     return recurse or lambda_fn(module)
 
 
@@ -66,7 +66,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Kinds | None = None,
     exclude_wrap_modules: Kinds | None = None,
 ) -> bool:
-    """Modules with so many parameters, apart from those in wrapped children."""
+    """Modules with at least so many parameters, not counting those in wrapped children."""
     policy: Any = size_based_auto_wrap_policy
     leaves = policy.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
     never = policy.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
@@ -87,7 +87,7 @@ def _or_policy(
 
 
 class _Policy:
-    """A policy that says which modules are wrapped, all at once, and with what arguments."""
+    """A policy that decides at once which modules are wrapped, and with what arguments."""
 
     def _run_policy(
         self, root_module: Module, ignored_modules: set[Module], root_kwargs: dict[str, Any]
@@ -107,7 +107,7 @@ class _Policy:
 
 
 class ModuleWrapPolicy(_Policy):
-    """Modules of some classes; it can be called, too, as policies that are functions are."""
+    """Modules of some classes; it is also callable, like policies that are functions."""
 
     def __init__(self, module_classes: Kinds) -> None:
         self._module_classes = set(module_classes)
@@ -124,7 +124,7 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """What a function says of each module: no, yes, or yes with these arguments of the wrapper's."""
+    """What a function returns for each module: no, yes, or yes with these arguments for the wrapper."""
 
     def __init__(self, lambda_fn: Callable[[Module], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
@@ -144,7 +144,7 @@ _wrapper: list[tuple[Callable[..., Module], dict[str, Any]]] = []
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Within it, `wrap` puts modules into `wrapper_cls`."""
+    """A context in which `wrap` puts modules into `wrapper_cls`."""
     if _wrapper:
         raise NotImplementedError(
             "You are already within an autowrap context and we currently do not supported nested autowrap."
@@ -157,7 +157,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 
 
 def wrap(module: Module, **wrap_overrides: Any) -> Module:
-    """A module in the wrapper of `enable_wrap`; as it is outside of it."""
+    """Wrap a module in the wrapper of `enable_wrap`; outside of it, return the module unchanged."""
     if not _wrapper:
         return module
     ((wrapper, arguments),) = _wrapper
@@ -173,7 +173,7 @@ def _recursive_wrap(
     only_wrap_children: bool = False,
     **kwargs: Any,
 ) -> tuple[Module, int]:
-    """Wrap what a policy says, innermost first; the module, and how many parameters are now in wrappers."""
+    """Wrap what a policy chooses, innermost first; returns the module, and how many parameters are now wrapped."""
     whole = sum(p.numel() for p in module.parameters() if p not in ignored_params)
     if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=whole):
         return module, 0
@@ -200,7 +200,7 @@ def auto_wrap(
     arguments: dict[str, Any],
     wrapper: type[Module],
 ) -> None:
-    """Put what a policy says, below a module, into a wrapper; with mixed precision, what rounds badly apart from it."""
+    """Wrap what a policy chooses below a module; with mixed precision, badly rounding modules get their own wrapper."""
     for name, module in root.named_modules():
         if isinstance(module, wrapper):
             raise ValueError(
@@ -239,7 +239,7 @@ def _asked(
     ignored_params: set[Any],
     arguments: dict[str, Any],
 ) -> dict[Module, dict[str, Any]]:
-    """The modules that a policy which is a function wraps, by asking it as `_recursive_wrap` does."""
+    """The modules that a function policy wraps, found by calling it as `_recursive_wrap` does."""
     chosen: dict[Module, dict[str, Any]] = {}
 
     def ask(module: Module, top: bool) -> int:
@@ -269,7 +269,7 @@ def put_in(
     wrapper: Callable[..., Module],
     made: dict[Any, Any],
 ) -> None:
-    """Wrap the chosen modules, innermost first, each once however many places it has."""
+    """Wrap the chosen modules, innermost first, each once however many places it occurs in."""
     for name, child in module._modules.items():
         if child is None:
             continue
@@ -281,7 +281,7 @@ def put_in(
 
 
 def _computes_exactly(module: Module) -> None:
-    """Cast what a module is given to float32, and what it gives back to the dtype it came in."""
+    """Cast a module's inputs to float32, and its outputs back to the dtype they came in."""
     from ._fully_shard import cast_to
 
     came_in: list[Any] = []

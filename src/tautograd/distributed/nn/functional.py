@@ -1,4 +1,4 @@
-"""Collectives that are differentiated: what came from every rank gets its gradient from every rank."""
+"""Differentiable collectives: what came from every rank gets its gradient from every rank."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
 
 
 def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
-    """One rank's tensor on all; the gradient comes to that rank, summed."""
+    """One rank's tensor on all; the gradients are summed on that rank."""
     return _Broadcast.apply(src, group, tensor)
 
 
@@ -155,7 +155,7 @@ def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> 
 
 
 def all_gather(tensor: Any, group: Any = None) -> tuple[Any, ...]:
-    """Every rank's tensor; a rank's gradient is the sum of what all ranks have for its own."""
+    """Every rank's tensor; a rank's gradient is the sum of all ranks' gradients for its tensor."""
     return _AllGather.apply(group, tensor)  # type: ignore[no-any-return]
 
 
@@ -165,16 +165,16 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> Any:
-    """What each rank has for this one; gradients go back to where tensors came from."""
+    """What each rank has for this one; gradients go back to the senders."""
     shapes = [tuple(tensor.shape) for tensor in output_tensor_list]
     return _AllToAll.apply(group, shapes, *input_tensor_list)
 
 
 def gather(tensor: Any, dst: int = 0, group: Any = None) -> tuple[Any, ...]:
-    """Every rank's tensor on one of them (zeros on the others); its gradients go back."""
+    """Every rank's tensor on one of them (zeros on the others); gradients go back to the senders."""
     return _Gather.apply(dst, group, tensor)  # type: ignore[no-any-return]
 
 
 def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
-    """One rank's tensors, to each its own; their gradients come together there."""
+    """One rank's tensors, one for each rank; their gradients are collected there."""
     return _Scatter.apply(src, group, *tensors)

@@ -1,4 +1,4 @@
-"""`torch.distributed.optim`: optimizers that know of other ranks."""
+"""`torch.distributed.optim`: optimizers that communicate with other ranks."""
 
 from ..._lazy import named_later as _named_later
 

@@ -1,4 +1,4 @@
-"""An optimizer after whose steps parameters are averaged, when an averager says so."""
+"""An optimizer whose parameters are averaged after a step, when an averager says so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """Another optimizer's step, and then the averager's."""
+    """Another optimizer's step, followed by the averager's."""
 
     def __init__(self, optim: Optimizer, averager: ModelAverager) -> None:
         self.optim, self.averager = optim, averager
@@ -20,18 +20,18 @@ class PostLocalSGDOptimizer(Optimizer):
 
     @property
     def state(self) -> Any:  # type: ignore[override]
-        """That of the optimizer."""
+        """The wrapped optimizer's state."""
         return self.optim.state
 
     def __repr__(self) -> str:
         return repr(self.optim)
 
     def state_dict(self) -> Any:
-        """That of the optimizer, and how far the averager has come."""
+        """The wrapped optimizer's state dict, with the averager's step."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """The optimizer's state, and how far the averager had come."""
+        """Restore the optimizer's state and the averager's step."""
         self.optim.load_state_dict(state_dict)
         if "step" not in state_dict:
             warnings.warn(
@@ -41,14 +41,14 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.step = state_dict.get("step", 0)
 
     def step(self) -> None:  # type: ignore[override]
-        """Update, then average if it is time to."""
+        """Update, then average if it is due."""
         self.optim.step()
         self.averager.average_parameters(params=self.param_groups)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The optimizer's."""
+        """The wrapped optimizer's `zero_grad`."""
         self.optim.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """The optimizer's."""
+        """The wrapped optimizer's `add_param_group`."""
         self.optim.add_param_group(param_group)

@@ -1,6 +1,6 @@
-"""`ZeroRedundancyOptimizer`: each rank keeps the optimizer's states of a part of the parameters.
+"""`ZeroRedundancyOptimizer`: each rank keeps the optimizer states of some of the parameters.
 
-It updates that part and sends the result to the others, so that states take a share of the memory.
+It updates those and sends the result to the others, so that each rank's memory holds only a share of the states.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ZeroRedundancyOptimizer"]
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimizer of a class, with its states shared out among the ranks of a group."""
+    """An optimizer of a given class whose states are divided among the ranks of a group."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._consolidated: dict[str, Any] | None = None
 
     def _share_out(self) -> None:
-        """Give each parameter, the largest first, to the rank that has the least so far."""
+        """Assign each parameter, largest first, to the rank that has the least so far."""
         loads = [0] * self.world_size
         self._owner: dict[int, int] = {}
         for group in self.param_groups:
@@ -57,7 +57,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             own = [p for p in group["params"] if self._owner[id(p)] == self.rank]
             settings = {k: v for k, v in group.items() if k != "params"}
             mine.append({**settings, "params": own})
-        # An optimizer has to have something; a group may well be empty on a rank.
+        # An optimizer must have some parameter, but a rank's share of a group may be empty.
         self.optim = self._optim_class(
             [g for g in mine if g["params"]] or mine, **self._defaults_given
         )
@@ -72,7 +72,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 whole.setdefault(key, value)
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """Update this rank's part, and take the others'."""
+        """Update this rank's parameters, and receive the others'."""
         from ...nn.parallel.distributed import broadcast_together
 
         Join.notify_join_context(self)
@@ -87,21 +87,21 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """A rank without batches goes on with its part of the parameters, which the others wait for."""
+        """The hook with which a rank without batches keeps updating its parameters, which the others wait for."""
         return _ZeroJoinHook(self)
 
     @property
     def join_device(self) -> Any:
-        """Where the numbers of the join are kept."""
+        """The device for the join's own collectives."""
         return self._all_params()[0].device
 
     @property
     def join_process_group(self) -> Any:
-        """Whose ranks join."""
+        """The group whose ranks join."""
         return self.process_group
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters; all are shared out anew if there are states already."""
+        """Add parameters; all are reassigned if there are states already."""
         super().add_param_group(param_group)
         if hasattr(self, "optim"):
             kept = {id(p): s for p, s in self.optim.state.items()}
@@ -112,7 +112,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                         self.optim.state[param] = kept[id(param)]
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring all states to one rank, whose `state_dict` is then whole."""
+        """Collect all states on one rank, whose `state_dict` is then whole."""
         places = {id(p): i for i, p in enumerate(self._all_params())}
         mine = {places[id(p)]: state for p, state in self.optim.state.items()}
         parts: list[Any] = [None] * self.world_size
@@ -124,7 +124,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return [param for group in self.param_groups for param in group["params"]]
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, as the optimizer's own would be on one process."""
+        """The whole state, as the wrapped optimizer would have it in a single process."""
         if self._consolidated is None:
             raise RuntimeError(
                 "Optimizer state has not been consolidated on this rank. Please call "
@@ -136,7 +136,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a whole state; each rank keeps its part."""
+        """Load a whole state; each rank keeps its part."""
         params = self._all_params()
         for place, state in state_dict["state"].items():
             param = params[int(place)]
@@ -147,11 +147,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
 
 class _ZeroJoinHook(JoinHook):
-    """A rank without batches updates its part with the gradients that it has."""
+    """Makes a rank without batches update its parameters with the gradients it has."""
 
     def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
         self._zero = zero
 
     def main_hook(self) -> None:
-        """Shadow one step of the others."""
+        """Shadow one of the others' steps."""
         self._zero.step()

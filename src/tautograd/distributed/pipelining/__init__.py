@@ -1,4 +1,4 @@
-"""`torch.distributed.pipelining`: the layers of a model on several ranks, microbatch by microbatch."""
+"""`torch.distributed.pipelining`: a model's layers on several ranks, microbatch by microbatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch cut into microbatches, and their results put together."""
+"""Splitting a batch into microbatches, and joining their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NESTS = Nests()
 
 
 def cut(value: Any, count: int) -> list[Any]:
-    """A nest of tensors in `count` parts along the first dimension; what is no tensor is in each of them."""
+    """Split nested tensors in `count` parts along the first dimension; other leaves are in every part."""
     leaves = _NESTS.leaves(value)
     pieces = []
     for leaf in leaves:
@@ -27,7 +27,7 @@ def cut(value: Any, count: int) -> list[Any]:
 
 
 def joined(parts: list[Any]) -> Any:
-    """The results of all microbatches as those of the batch."""
+    """Join the results of all microbatches into those of the batch."""
     leaves = [_NESTS.leaves(part) for part in parts]
     together = [
         torch.cat(column) if isinstance(column[0], torch.Tensor) else column[0]

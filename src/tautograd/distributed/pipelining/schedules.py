@@ -1,4 +1,4 @@
-"""In which order a stage computes the forward and backward passes of its microbatches."""
+"""The order in which a stage runs the forward and backward passes of its microbatches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PipelineScheduleSingle:
         self._sizes: Any = None  # of the last batch's microbatches
 
     def _order(self) -> Iterator[tuple[str, int]]:
-        """`("forward", i)` and `("backward", i)`, each microbatch once in each."""
+        """`("forward", i)` and `("backward", i)`, each once per microbatch."""
         raise NotImplementedError
 
     def step(
@@ -49,16 +49,16 @@ class PipelineScheduleSingle:
         return_outputs: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """One batch through the pipeline, forward and backward; the last stage returns the results.
+        """Run one batch through the pipeline, forward and backward; the last stage returns the results.
 
-        The first stage is given the inputs, the last one the `target`.
+        The first stage takes the inputs, the last one the `target`.
         """
         return self._run(args, kwargs, target, losses, return_outputs, differentiate=True)
 
     def eval(
         self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any
     ) -> Any:
-        """One batch through the pipeline, forward alone."""
+        """Run one batch through the pipeline, forward only."""
         with torch.no_grad():
             return self._run(args, kwargs, target, losses, True, differentiate=False)
 
@@ -105,7 +105,7 @@ class ScheduleGPipe(PipelineScheduleSingle):
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One forward pass, one backward pass: a stage holds no more microbatches than there are stages behind it."""
+    """One forward, one backward: a stage holds no more microbatches than there are stages behind it."""
 
     def _order(self) -> Iterator[tuple[str, int]]:
         ahead = min(self._count, self._stage.num_stages - self._stage.stage_index)

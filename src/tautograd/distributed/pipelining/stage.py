@@ -1,4 +1,4 @@
-"""A stage of a pipeline: the layers of one rank, what comes in from the stage before, and what goes to the next."""
+"""A pipeline stage: one rank's layers, its inputs from the previous stage, and its outputs to the next."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class PipelineStage:
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.device = torch.device(device)
         self.is_first, self.is_last = stage_index == 0, stage_index == num_stages - 1
-        self._shapes: list[Any] | None = None  # of what the stage before sends
-        self._told = False  # whether the next stage knows what comes
+        self._shapes: list[Any] | None = None  # of what the previous stage sends
+        self._told = False  # whether the next stage knows the shapes
         self._sent: list[Any] = []
         self._held: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
 
@@ -54,7 +54,7 @@ class PipelineStage:
         return int(self.group.ranks[self.stage_index + step])
 
     def clear(self) -> None:
-        """Wait until all that was sent has gone; forget what microbatches held."""
+        """Wait until everything sent has left; release what microbatches held."""
         for work, _ in self._sent:
             work.wait()
         self._sent.clear()
@@ -63,7 +63,7 @@ class PipelineStage:
     # --- forward --------------------------------------------------------------------------------
 
     def forward(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Compute microbatch `number`, and send the result on."""
+        """Compute microbatch `number`, and send the result to the next stage."""
         inputs = args if self.is_first else self._received()
         output = self.submod(*inputs, **kwargs)
         outputs = output if isinstance(output, tuple) else (output,)
@@ -89,7 +89,7 @@ class PipelineStage:
     def _send(self, value: Any, peer: int, tag: int) -> None:
         value = value.contiguous()
         work = isend(value, peer, self.group, tag)
-        self._sent.append((work, value))  # kept until it has gone
+        self._sent.append((work, value))  # kept alive until it has left
 
     def _received(self) -> tuple[Any, ...]:
         peer = self._peer(-1)
@@ -107,7 +107,7 @@ class PipelineStage:
     # --- backward -------------------------------------------------------------------------------
 
     def backward(self, number: int, loss: Any = None) -> None:
-        """Differentiate microbatch `number`, and send the gradients of its inputs back."""
+        """Differentiate microbatch `number`, and send its input gradients back."""
         inputs, outputs = self._held.pop(number)
         if self.is_last:
             loss.backward()
@@ -132,5 +132,5 @@ class PipelineStage:
                 parameter.grad.div_(factor)
 
     def forget_shapes(self) -> None:
-        """The next microbatch may have other shapes: they are told again."""
+        """Send shapes again, since the next microbatch may have others."""
         self._shapes, self._told = None, False

@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor`: tensors that lie on the ranks of a mesh."""
+"""`torch.distributed.tensor`: tensors distributed over the ranks of a mesh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`DTensor`: a tensor that lies on the ranks of a mesh, and what makes one."""
+"""`DTensor`: a tensor distributed over the ranks of a mesh, and the functions that create one."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = [
 
 
 class _DTensorType(type(Tensor)):  # type: ignore[misc]
-    """A tensor is a `DTensor` by where its elements lie: results and parameters are, as they come."""
+    """Makes a tensor a `DTensor` by its storage: results and parameters are, without being converted."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor) and type(value._data) is DistributedArray
 
 
 class DTensor(Tensor, metaclass=_DTensorType):
-    """A tensor of which each rank of a mesh has a part."""
+    """A tensor of which each rank of a mesh holds a part."""
 
     __slots__ = ()
 
@@ -69,12 +69,12 @@ class DTensor(Tensor, metaclass=_DTensorType):
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How it lies along each dimension of the mesh."""
+        """Its placement along each dimension of the mesh."""
         return self._data.placements  # type: ignore[no-any-return]
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The ranks that it lies on."""
+        """The mesh of ranks that it is distributed over."""
         return self._data.mesh  # type: ignore[no-any-return]
 
     def redistribute(
@@ -86,7 +86,7 @@ class DTensor(Tensor, metaclass=_DTensorType):
         forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> Any:
-        """The same tensor, lying on the ranks as `placements` say."""
+        """The same tensor with other placements."""
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         if device_mesh is not None and device_mesh != self.device_mesh:
@@ -100,7 +100,7 @@ class DTensor(Tensor, metaclass=_DTensorType):
         return _Redistribute.apply(self, wanted)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
-        """The part that lies on this rank; it shares memory with the whole."""
+        """This rank's part; it shares memory with the whole."""
         if grad_placements is not None:
             grad_placements = _normal(grad_placements, self.device_mesh, self.dim())
         if not torch.is_grad_enabled() or not self.requires_grad:
@@ -108,7 +108,7 @@ class DTensor(Tensor, metaclass=_DTensorType):
         return _ToLocal.apply(self, grad_placements)
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
-        """All of the tensor, on every rank."""
+        """The whole tensor, on every rank."""
         everywhere = self.redistribute(placements=(REPLICATE,) * self.device_mesh.ndim)
         return everywhere.to_local(grad_placements=grad_placements)
 
@@ -120,7 +120,7 @@ def _default(mesh: Any) -> DeviceMesh:
 
 
 def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ...]:
-    """One placement for each dimension of the mesh, dimensions counted from the front."""
+    """One placement per dimension of the mesh, with dimensions counted from the front."""
     if placements is None:
         return (REPLICATE,) * mesh.ndim
     found = tuple(placements)
@@ -153,11 +153,11 @@ def _global_shape(local: Any, mesh: DeviceMesh, placements: tuple[Placement, ...
 
 
 def _own(array: Any, of: Any) -> Any:
-    """The array in memory of its own."""
+    """The array in its own memory."""
     return np.array(array, order="C", copy=True if np.may_share_memory(array, of) else None)
 
 
-# --- moves that can be differentiated ------------------------------------------------------------------
+# --- differentiable redistribution ----------------------------------------------------------------------
 
 
 class _FromLocal(Function):
@@ -169,7 +169,7 @@ class _FromLocal(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        # A summand's gradient is that of the sum: the same on every rank.
+        # The gradient of a partial sum's term is that of the sum: the same on every rank.
         wanted = tuple(REPLICATE if isinstance(p, Partial) else p for p in ctx.placements)
         return make(redistributed(grads[0]._data, wanted).local), None, None, None
 
@@ -202,7 +202,7 @@ class _Redistribute(Function):
 
 
 def _attach() -> None:
-    """Let every tensor whose elements lie on ranks answer what `DTensor` declares, and print as one."""
+    """Give every distributed tensor the attributes that `DTensor` declares, and print it as one."""
     cls: Any = Tensor
     plain_repr: Any = Tensor.__repr__
 
@@ -238,7 +238,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Any:
-    """A tensor that one rank has, spread over the mesh; a leaf stays one, and a parameter a parameter."""
+    """Distribute a tensor that one rank has over the mesh; a leaf stays a leaf, and a parameter a parameter."""
     if not tensor.is_leaf:
         raise RuntimeError(
             "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!"
@@ -272,7 +272,7 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Any:
-    """Parameters and buffers of a module spread by `partition_fn(name, module, mesh)`, or else on every rank."""
+    """Distribute a module's parameters and buffers by `partition_fn(name, module, mesh)`, or else replicate them."""
     mesh = _default(device_mesh)
     for name, below in module.named_modules():
         if partition_fn is not None:
@@ -291,7 +291,7 @@ def distribute_module(
 
 
 def _made(function: Any) -> Any:
-    """A function that makes a tensor, as one that makes it spread: every rank makes the whole and keeps its part."""
+    """A tensor factory that makes distributed tensors: every rank makes the whole and keeps its part."""
 
     def create(
         *size: Any,

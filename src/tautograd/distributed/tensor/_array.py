@@ -1,9 +1,9 @@
-"""Arrays spread over the ranks of a mesh: how a `DTensor` works without a rule per operation.
+"""Arrays distributed over the ranks of a mesh: how a `DTensor` works without a rule per operation.
 
-Operations are written with NumPy functions, so an array type that answers NumPy's dispatch protocols can stand
-for a whole that no rank holds: a `DistributedArray` shows the shape of the whole and computes with the part that
-lies here. Each kind of function has a rule that says how its result lies (`_rules`); one without a rule is
-computed by every rank from all of its arguments, so that every function works. Gradients need nothing of their own:
+Operations are written with NumPy functions, so an array type that implements NumPy's dispatch protocols can stand
+for a whole array that no rank holds: a `DistributedArray` has the shape of the whole and computes with this rank's
+part. Each kind of function has a rule for how its result is placed (`_rules`); a function without a rule is
+computed by every rank from all of its arguments, so that every function works. Gradients need nothing extra:
 the rules of operations are NumPy functions, too.
 """
 
@@ -21,7 +21,7 @@ from .placement_types import REPLICATE, Partial, Placement, Shard, chunk_bounds
 
 
 class DistributedArray(Methods):
-    """The part of an array that lies on this rank, with the shape of the whole."""
+    """This rank's part of an array, with the shape of the whole."""
 
     __slots__ = ("local", "mesh", "placements", "shape")
 
@@ -41,12 +41,12 @@ class DistributedArray(Methods):
 
     @property
     def address(self) -> int:
-        """Of the part that lies here."""
+        """The address of this rank's part."""
         return address(self.local)
 
     @property
     def nbytes(self) -> int:
-        """Of the part that lies here."""
+        """The size of this rank's part."""
         return int(self.local.nbytes)
 
     @property
@@ -65,7 +65,7 @@ class DistributedArray(Methods):
         return np.transpose(self)
 
     def like(self, local: Any, shape: tuple[int, ...] | None = None) -> DistributedArray:
-        """Other elements that lie the same way."""
+        """Other elements with the same placements."""
         return DistributedArray(
             local, self.mesh, self.placements, self.shape if shape is None else shape
         )
@@ -96,7 +96,7 @@ class DistributedArray(Methods):
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **_: Any) -> Any:
         if np.dtype(dtype).kind in "iub" and any(isinstance(p, Partial) for p in self.placements):
-            # Summands that are cut down to integers are not those of the sum that is.
+            # Casting the terms of a sum to integers does not give the terms of the cast sum.
             from ._redistribute import redistributed
 
             kept = tuple(REPLICATE if isinstance(p, Partial) else p for p in self.placements)
@@ -112,7 +112,7 @@ class DistributedArray(Methods):
         return self.like(self.local.view(dtype))
 
     def can_be_gradient_of(self, leaf: Any) -> bool:
-        """A gradient that nobody else holds need not be copied."""
+        """Whether it can be the leaf's gradient without a copy: nobody else holds it."""
         return True
 
     # --- elements: each of these is a collective -------------------------------------------------------
@@ -136,7 +136,7 @@ class DistributedArray(Methods):
 
 
 def _answers_first(value: Any) -> bool:
-    """Whether another array type of the engine's (a batch, a lifted tensor) is to answer."""
+    """Whether another of the engine's array types (a batch, a lifted tensor) takes precedence."""
     return hasattr(value, "__array_ufunc__") and not isinstance(
         value, (DistributedArray, np.ndarray, np.generic)
     )
@@ -145,7 +145,7 @@ def _answers_first(value: Any) -> bool:
 def local_bounds(
     shape: tuple[int, ...], mesh: Any, placements: tuple[Placement, ...]
 ) -> list[tuple[int, int]]:
-    """Where the part of this rank begins and ends along each dimension of the whole."""
+    """Where this rank's part begins and ends along each dimension of the whole."""
     bounds = [(0, extent) for extent in shape]
     place = mesh.get_coordinate()
     for i, placement in enumerate(placements):
@@ -157,6 +157,6 @@ def local_bounds(
 
 
 def local_part(array: Any, mesh: Any, placements: tuple[Placement, ...]) -> Any:
-    """The part of this rank of an array that every rank has."""
+    """This rank's part of an array that every rank has."""
     bounds = local_bounds(array.shape, mesh, placements)
     return array[tuple(slice(low, high) for low, high in bounds)]

@@ -1,4 +1,4 @@
-"""From one way to lie on the ranks to another: which collective each step takes."""
+"""From one placement to another: which collective each step takes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REDUCE = {
 
 
 def redistributed(x: DistributedArray, placements: tuple[Placement, ...]) -> DistributedArray:
-    """The same array, lying as `placements` say; it may share memory. Every rank of the mesh takes part."""
+    """The same array with other placements; may share memory. Every rank of the mesh takes part."""
     if placements == x.placements:
         return x
     now = list(x.placements)
     local = x.local
-    # What is cut twice along one dimension, by two dimensions of the mesh, is put together from the last one on.
+    # If one dimension is cut twice, by two dimensions of the mesh, it is put together from the last one on.
     cut = [p.dim for p in (*now, *placements) if isinstance(p, Shard)]
     nested = any(
         len({p.dim for p in lay if isinstance(p, Shard)}) < sum(p.is_shard() for p in lay)
@@ -58,7 +58,7 @@ def redistributed(x: DistributedArray, placements: tuple[Placement, ...]) -> Dis
 def _reduced(
     x: DistributedArray, local: Any, now: list[Placement], i: int, target: Placement
 ) -> tuple[Any, Placement]:
-    """The reduction of what the ranks along dimension `i` of the mesh have: all of it, or this rank's chunk."""
+    """Reduce over the ranks along dimension `i` of the mesh: the whole result, or this rank's chunk."""
     source = now[i]
     assert isinstance(source, Partial)
     group, count = x.mesh.get_group(i), x.mesh.size(i)
@@ -80,7 +80,7 @@ def _reduced(
 
 
 def _gathered(x: DistributedArray, local: Any, now: list[Placement], i: int) -> Any:
-    """The chunks of the ranks along dimension `i` of the mesh, put together."""
+    """Gather the chunks of the ranks along dimension `i` of the mesh."""
     placement = now[i]
     assert isinstance(placement, Shard)
     group, count, dim = x.mesh.get_group(i), x.mesh.size(i), placement.dim
@@ -89,7 +89,7 @@ def _gathered(x: DistributedArray, local: Any, now: list[Placement], i: int) -> 
     length = high - low
     each = -(-length // count)
     given = np.moveaxis(local, dim, 0)
-    if given.shape[0] < each:  # chunks of one length travel
+    if given.shape[0] < each:  # all chunks sent have the same length
         room = np.zeros((each, *given.shape[1:]), given.dtype)
         room[: given.shape[0]] = given
         given = room
@@ -100,7 +100,7 @@ def _gathered(x: DistributedArray, local: Any, now: list[Placement], i: int) -> 
 
 
 def replicated(x: DistributedArray) -> DistributedArray:
-    """The array with all of it on every rank."""
+    """The array, replicated on every rank."""
     return redistributed(x, (REPLICATE,) * len(x.placements))
 
 

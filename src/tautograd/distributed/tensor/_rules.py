@@ -1,8 +1,8 @@
-"""How the results of NumPy's functions lie on the ranks, given how their arguments do.
+"""How the results of NumPy functions are placed on the ranks, given the placements of their arguments.
 
-Elementwise functions keep a cut, reductions turn a cut that they sum over into partial sums, products of matrices know
-three cases, and functions of shapes move the cut along. A function without a rule, or arguments that fit none, are
-brought whole to every rank first.
+Elementwise functions keep a cut, reductions turn a cut that they sum over into partial sums, matrix products have
+three cases, and shape functions move the cut. A function without a rule, or arguments that fit none, are
+first gathered on every rank.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REDUCTIONS = {
 
 
 def mesh_of(values: Any) -> Any:
-    """The mesh of the distributed arrays among these; they must agree."""
+    """The mesh of the distributed arrays among these, which must be the same."""
     found = None
     for value in values:
         inner = mesh_of(value) if isinstance(value, (list, tuple)) else None
@@ -61,11 +61,11 @@ def _is_array(value: Any) -> bool:
 
 
 def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of elements: the result is cut where an argument is."""
+    """An elementwise function: the result is cut where an argument is."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
     mesh = mesh_of((*args, out if isinstance(out, tuple) else (out,)))
-    # A shape is known here: NumPy's function would ask for the whole, from all ranks.
+    # The shape is known here: NumPy's function would gather the whole from all ranks.
     shape = np.broadcast_shapes(*(a.shape if _is_array(a) else np.shape(a) for a in args))
     target = tuple(_placement_of_result(function, args, shape, i) for i in range(mesh.ndim))
     locals_ = [_operand(a, mesh, target, shape) for a in args]
@@ -100,7 +100,7 @@ def _placement_of_result(
 
 
 def _operand(a: Any, mesh: Any, target: tuple[Placement, ...], shape: tuple[int, ...]) -> Any:
-    """What this rank computes its part of the result with."""
+    """The part of an argument from which this rank computes its part of the result."""
     if not _is_array(a):
         return a
     missing = len(shape) - len(a.shape)
@@ -131,7 +131,7 @@ def _written(
 
 
 def copy_into(into: Any, value: Any) -> None:
-    """Write elements over those of an array, wherever either of them lies."""
+    """Overwrite an array's elements, wherever either array is placed."""
     if not isinstance(into, DistributedArray):
         into[...] = whole(value) if isinstance(value, DistributedArray) else value
         return
@@ -157,7 +157,7 @@ def reduction(
     dtype: Any = None,
     keepdims: Any = False,
 ) -> Any:
-    """A sum, product, maximum or minimum: what is cut along a dimension that goes becomes partial."""
+    """A sum, product, maximum or minimum: a cut along a reduced dimension becomes partial."""
     ndim = x.ndim
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     gone = {a % ndim for a in axes} if ndim else set()
@@ -171,7 +171,7 @@ def reduction(
     if dtype is not None:
         options["dtype"] = dtype
     if kind in ("max", "min") and _leaves_a_rank_empty(x, gone):
-        return on_whole(function, (x,), options)  # a rank without elements has no extreme
+        return on_whole(function, (x,), options)  # an extreme of no elements does not exist
     local = np.asarray(function(x.local, **options))
     placements: list[Placement] = []
     for p in x.placements:
@@ -182,7 +182,7 @@ def reduction(
         else:
             placements.append(p)
     kept = [1 if d in gone else n for d, n in enumerate(x.shape) if keepdims or d not in gone]
-    if local.dtype == bool:  # MPI has no such maximum
+    if local.dtype == bool:  # MPI has no maximum of bools
         local, back = local.astype(np.uint8), np.dtype(bool)
     else:
         back = local.dtype
@@ -195,7 +195,7 @@ def reduction(
 
 
 def _leaves_a_rank_empty(x: DistributedArray, dims: set[int]) -> bool:
-    """Whether some rank has nothing along one of these dimensions; every rank comes to the same answer."""
+    """Whether some rank may have nothing along one of these dimensions; every rank gets the same answer."""
     for i, p in enumerate(x.placements):
         if isinstance(p, Shard) and p.dim in dims:
             parts, length = x.mesh.size(i), x.shape[p.dim]
@@ -229,7 +229,7 @@ def _reducing(function: Any, kind: str) -> Any:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """A product of matrices: rows or columns stay cut; a cut along what is summed over gives partial sums."""
+    """A matrix product: rows or columns stay cut; a cut along the contracted dimension gives partial sums."""
     if a.ndim < 2 or b.ndim < 2:
         return on_whole(np.matmul, (a, b), {})
     mesh = mesh_of((a, b))
@@ -253,7 +253,7 @@ def _at(x: Any, i: int) -> Placement:
 def _product_case(
     a: Any, b: Any, of_a: Placement, of_b: Placement, rank: int
 ) -> tuple[Placement, Placement, Placement]:
-    """How both factors have to lie, and how the product does then."""
+    """The placements that both factors need, and the product's."""
     rows, columns = a.ndim - 2, b.ndim - 1
     if of_a.is_shard(a.ndim - 1) or (of_b.is_shard(b.ndim - 2) and not of_a.is_shard()):
         return Shard(a.ndim - 1), Shard(b.ndim - 2), PARTIAL
@@ -276,7 +276,7 @@ def _product_case(
 def _batch_case(
     cut: Any, other: Any, placement: Shard, rank: int
 ) -> tuple[Placement, Placement, Placement]:
-    """One factor is cut along a dimension of the batch: so is the other, if it has that dimension."""
+    """One factor is cut along a batch dimension: so is the other, if it has that dimension."""
     dim = placement.dim + rank - cut.ndim
     there = dim - (rank - other.ndim)
     if cut.shape[placement.dim] == 1:
@@ -307,7 +307,7 @@ def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def on_whole(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """The function of all elements, computed by every rank."""
+    """Apply a function to all elements, computed by every rank."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
     mesh = mesh_of((*args, *kwargs.values(), out if isinstance(out, tuple) else (out,)))
@@ -358,7 +358,7 @@ def _on_whole_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def item(x: DistributedArray, index: Any) -> Any:
-    """Elements by their index; a copy, which may not be written to, where the index crosses a cut."""
+    """Elements by index; a read-only copy if the index crosses a cut."""
     found = item_locally(x, index)
     if found is not None:
         return found
@@ -368,7 +368,7 @@ def item(x: DistributedArray, index: Any) -> Any:
 
 
 def set_item(x: DistributedArray, index: Any, value: Any) -> None:
-    """Write elements by their index."""
+    """Write elements by index."""
     if index is Ellipsis:
         copy_into(x, value)
         return
@@ -388,12 +388,12 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 
 def _without_sums(x: DistributedArray) -> tuple[Placement, ...]:
-    """How it lies, but that what is in summands is on all ranks."""
+    """Its placements, with partial sums replaced by replication."""
     return tuple(REPLICATE if isinstance(p, Partial) else p for p in x.placements)
 
 
 def _like(function: Any) -> Any:
-    """What has the same value everywhere: as many summands of it would be as many times the value."""
+    """A constant fill: as terms of a sum, it would be multiplied by the number of ranks."""
 
     def rule(x: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
         if not isinstance(x, DistributedArray):
@@ -409,7 +409,7 @@ def _like(function: Any) -> Any:
 
 
 def _each(function: Any) -> Any:
-    """A function of each element by itself that keeps sums: a copy, a part of a complex number."""
+    """A function of each element that commutes with sums: a copy, a part of a complex number."""
 
     def rule(x: Any, *args: Any, **options: Any) -> Any:
         if not isinstance(x, DistributedArray):

@@ -1,4 +1,4 @@
-"""Functions of shapes on distributed arrays: where the cut goes when dimensions move, come or go."""
+"""Shape functions on distributed arrays: where the cut goes when dimensions are moved, added or removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .placement_types import Placement, Shard
 
 
 def _moved(x: Any, local: Any, new_place: Any, shape: tuple[int, ...]) -> DistributedArray:
-    """The local result, with each cut dimension where `new_place` says it went."""
+    """The local result, with each cut dimension at its `new_place`."""
     placements = tuple(Shard(new_place(p.dim)) if isinstance(p, Shard) else p for p in x.placements)
     return DistributedArray(local, x.mesh, placements, shape)
 
@@ -87,7 +87,7 @@ def _product(extents: Any) -> int:
 
 
 def _reshape(x: Any, shape: Any = None, order: str = "C", copy: Any = None, **_: Any) -> Any:
-    """A cut stays where the same number of elements lie before it and both lengths can be cut evenly."""
+    """A cut is kept if the same number of elements lie before it and both lengths divide evenly."""
     if shape is None or order not in ("C", "K", "A"):
         return NotImplemented
     wanted = [int(n) for n in (shape if np.iterable(shape) else (shape,))]
@@ -148,7 +148,7 @@ def _together(
 
 
 def item_locally(x: DistributedArray, index: Any) -> DistributedArray | None:
-    """A view by numbers, slices, `...` and None, if all of every cut dimension is taken; else None."""
+    """A view by integers, slices, `...` and None, if it takes all of every cut dimension; else None."""
     index = index if isinstance(index, tuple) else (index,)
     if not all(
         i is None or i is Ellipsis or isinstance(i, (int, np.integer, slice)) for i in index

@@ -1,4 +1,4 @@
-"""Placements: how a tensor lies along one dimension of a mesh of ranks."""
+"""Placements: how a tensor is laid out along one dimension of a mesh of ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How a tensor lies along one dimension of a mesh."""
+    """How a tensor is laid out along one dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether each rank has a part of it, cut along `dim` if that is given."""
@@ -43,7 +43,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Every rank has a summand of it (or a term of another reduction)."""
+    """Every rank has a term of a sum (or of another reduction)."""
 
     reduce_op: str = "sum"
 
@@ -59,6 +59,6 @@ PARTIAL = Partial()
 
 
 def chunk_bounds(length: int, parts: int, place: int) -> tuple[int, int]:
-    """Where the chunk of one rank begins and ends: all have the same length but the last ones."""
+    """Where one rank's chunk begins and ends: all have the same length except the last ones."""
     each = -(-length // parts)
     return min(place * each, length), min((place + 1) * each, length)

@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor.parallel`: layers of which each rank computes a part."""
+"""`torch.distributed.tensor.parallel`: layers computed in parts, one per rank."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def parallelize_module(
 
 
 def _matching(module: Any, steps: list[str]) -> list[Any]:
-    """The modules below whose path fits, step by step."""
+    """The submodules whose path matches, step by step."""
     if not steps:
         return [module]
     return [
@@ -70,5 +70,5 @@ def _matching(module: Any, steps: list[str]) -> list[Any]:
 
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Inside, a loss of logits whose classes are shared out is computed: here that is so everywhere."""
+    """A context for computing a loss from logits with sharded classes; here this always works."""
     yield

@@ -1,4 +1,4 @@
-"""How one module is computed in parallel: which way its parameters, inputs and outputs lie on the ranks."""
+"""How one module is parallelised: the placements of its parameters, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ParallelStyle:
 
 
 def _spread(value: Any, mesh: Any, given: Placement, wanted: Placement) -> Any:
-    """A plain tensor that lies as `given` says (or a DTensor, however it lies), lying as `wanted`."""
+    """A plain tensor placed as `given` (or a DTensor of any placement), redistributed to `wanted`."""
     if not isinstance(value, DTensor):
         value = DTensor.from_local(value, mesh, (given,))
     return value if value.placements == (wanted,) else value.redistribute(placements=(wanted,))
@@ -43,7 +43,7 @@ def _returned(value: Any, wanted: Placement, as_local: bool) -> Any:
 
 
 class _LayerStyle(ParallelStyle):
-    """A layer of one input and one output."""
+    """A layer with one input and one output."""
 
     _desired_input: Placement
 
@@ -90,7 +90,7 @@ class _LayerStyle(ParallelStyle):
 
 
 def _counted(placement: Placement, tensor: Any) -> Placement:
-    """The same placement, its dimension counted from the front."""
+    """The same placement, with its dimension counted from the front."""
     if isinstance(placement, Shard) and placement.dim < 0:
         return Shard(placement.dim + tensor.dim())
     return placement
@@ -119,7 +119,7 @@ class ColwiseParallel(_LayerStyle):
 
 
 class RowwiseParallel(_LayerStyle):
-    """Each rank computes with some of a layer's inputs; the outputs are their sums."""
+    """Each rank computes with some of a layer's inputs; the outputs are summed."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class RowwiseParallel(_LayerStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """A norm or dropout, of which each rank computes a part of the sequence."""
+    """A norm or dropout, computed on a part of the sequence by each rank."""
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_dim, self.use_local_output = sequence_dim, use_local_output
@@ -173,7 +173,7 @@ def _paired(name: str, given: Any, wanted: Any) -> None:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """A module's inputs, brought to lie as it wants them."""
+    """Redistributes a module's inputs to the placements it needs."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """A module's outputs, brought to lie as whoever calls it wants them."""
+    """Redistributes a module's outputs to the placements its caller needs."""
 
     def __init__(
         self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True
@@ -250,7 +250,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """Both."""
+    """`PrepareModuleInput` and `PrepareModuleOutput` together."""
 
     def __init__(
         self,
