@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, and read without running anything that is in them."""
+"""Files: written atomically, and read without running anything in them."""

@@ -1,15 +1,15 @@
-"""What loading one file may cost beyond its tensors: memory that is counted, keys that are bounded.
+"""Limits on what loading one file may cost beyond its tensors: memory is counted, keys are bounded.
 
 A few bytes of a pickle can ask for a lot: a container, a copy of a long text that was read once, a
-key whose hash walks through a tuple of tuples of tuples, a thousand keys with the same hash. Each
-object that is made is charged for here before it is made, and putting keys into a table is timed.
+key whose hash traverses nested tuples, a thousand keys with the same hash. Each
+object is charged for here before it is created, and inserting keys into a table is timed.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from time import perf_counter, thread_time  # before a program puts clocks of its own in their place
+from time import perf_counter, thread_time  # before a program can replace the clocks
 from typing import Any
 
 from .refusals import DamagedFile, UnsafeFile
@@ -17,30 +17,30 @@ from .refusals import DamagedFile, UnsafeFile
 MEMORY = 32 << 20
 """Bytes that objects may take, whatever the size of the file."""
 MEMORY_PER_BYTE = 48
-"""And as many more for each byte that the pickle takes in the file."""
+"""Additional bytes for each byte of the pickle in the file."""
 HASHING = 0.3
-"""Seconds of processor time that putting keys into tables may take, whatever their number."""
+"""Seconds of processor time that inserting keys into tables may take, whatever their number."""
 HASHING_PER_KEY = 3e-6
-"""And as much more for each key: some twenty times what one takes when hashes differ."""
+"""Additional seconds for each key: some twenty times what one takes without collisions."""
 KEY_PARTS = 256
-"""How many values a key may consist of (a tuple of tuples), and words of 64 bits an integer."""
+"""The most values in a key (nested tuples), and the most 64-bit words in an integer."""
 
 DICT, FIRST_ITEM, ITEM, SET, ELEMENT, LIST, TUPLE = 80, 150, 80, 240, 80, 80, 64
 ORDERED_DICT, ORDERED_ITEM, COUNTER = 500, 170, 300
 
-_BATCH = 1000  # keys without parts between two looks at the clock
-_FEW, _TEXT = 16, frozenset((str,))  # Python keeps the hashes of text secret
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # integers that need no closer look
+_BATCH = 1000  # keys without parts between two clock readings
+_FEW, _TEXT = 16, frozenset((str,))  # Python's text hashes are randomised
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # integers that need no further check
 _ATOMS: frozenset[type] = frozenset((str, bytes, float, bool, type(None), complex, type))
 
 
 class Allowance:
-    """What is left of it. `identified` are the types of objects whose hash is their identity."""
+    """What is left of the limits. `identified` are the types of objects hashed by identity."""
 
     def __init__(self, stored: int, identified: Iterable[type] = ()) -> None:
         self._room = MEMORY + MEMORY_PER_BYTE * stored
         self._seconds = HASHING
-        self._clock = perf_counter  # which is quicker asked, and changed below
+        self._clock = perf_counter  # cheaper to read; changed below
         self._atoms = _ATOMS.union(identified)
 
     def take(self, count: int) -> None:
@@ -59,12 +59,12 @@ class Allowance:
             raise DamagedFile("a dictionary in the file has a key without a value")
         first = 0 if target else FIRST_ITEM
         if type(target) is dict and count <= _FEW and _TEXT.issuperset(map(type, keys)):
-            self.take(ITEM * count + first)  # frequent, and quickly done
+            self.take(ITEM * count + first)  # frequent, and fast
             target.update(zip(keys, values, strict=True))
             return
         ordered = type(target) is OrderedDict
         self.take((ORDERED_ITEM if ordered else ITEM) * count + first)
-        write: Any = OrderedDict.update if ordered else dict.update  # a Counter's own one adds
+        write: Any = OrderedDict.update if ordered else dict.update  # Counter.update would add
         for batch in self._batches(keys):
             began = self._clock()
             write(target, zip(keys[batch], values[batch], strict=True))
@@ -79,16 +79,16 @@ class Allowance:
             self._hashed(batch.stop - batch.start, began)
 
     def _batches(self, keys: Sequence[Any]) -> Iterator[slice]:
-        """Keys that are checked, as many at a time as can be put into a table without a look at the clock.
+        """Split keys, once checked, into batches that can be inserted without a clock reading in between.
 
-        To compare two that have parts can take as long as their number squared (sets whose elements
+        Comparing keys with parts can be quadratic in their number (sets whose elements
         collide), so that a thousand of them would take half a minute.
         """
         for start in range(0, len(keys), _BATCH):
             stop = min(start + _BATCH, len(keys))
             began = self._clock()
             step = _BATCH if self._check_keys(keys[start:stop]) else 1
-            self._hashed(0, began)  # to look at long keys takes time as well
+            self._hashed(0, began)  # checking long keys takes time as well
             for first in range(start, stop, step):
                 yield slice(first, min(first + step, stop))
 
@@ -96,7 +96,7 @@ class Allowance:
         self._seconds += HASHING_PER_KEY * count - (self._clock() - began)
         if self._seconds >= 0:
             return
-        if self._clock is perf_counter:  # it may have been another process that took the time
+        if self._clock is perf_counter:  # another process may have taken the time
             self._clock, self._seconds = thread_time, HASHING
         else:
             raise UnsafeFile(
@@ -105,7 +105,7 @@ class Allowance:
             )
 
     def _check_keys(self, keys: Sequence[Any]) -> bool:
-        """Whether all of them are compared at once, having no parts."""
+        """Whether all of them compare in constant time, having no parts."""
         if self._atoms.issuperset(map(type, keys)):
             return True
         atoms = True
@@ -116,7 +116,7 @@ class Allowance:
         return atoms
 
     def _check_key(self, key: Any) -> None:
-        """A key's hash and comparison must be short and not leave the types of plain data."""
+        """Require a key to hash and compare quickly, using only types of plain data."""
         parts, waiting = 1, [key]
         while waiting:
             part = waiting.pop()

@@ -1,8 +1,8 @@
-"""The zip archive that a `.pt` file is, read with nothing in it believed before it is checked.
+"""The zip archive of a `.pt` file, read without trusting anything before it is checked.
 
-Records are plain or deflated, have names of their own, lie one behind the other, and are as long as
-the directory says. Sizes are compared with the file's, and with what deflate can make of so few
-bytes, before memory is set aside.
+Records are stored or deflated, have unique names, do not overlap, and are as long as
+the directory says. Sizes are compared with the file's, and with what deflate can produce from so few
+bytes, before memory is allocated.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 
 from .refusals import DamagedFile, shown
 
-# The header before a record: its mark, flags, method, two sizes, and the lengths of what follows.
+# The header before a record: its signature, flags, method, two sizes, and the lengths of what follows.
 _LOCAL = struct.Struct("<4s2xHH8xIIHH")
-_DENSEST = 1040  # deflate makes at most 1,032 bytes of one, and some of none
+_DENSEST = 1040  # deflate expands a byte to at most 1,032, and some to none
 _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800  # flags of a record
-_ELSEWHERE = 0xFFFFFFFF  # a size of more than 32 bits, which stands behind the name
+_ELSEWHERE = 0xFFFFFFFF  # a size of more than 32 bits, stored after the name
 _PIECE = 1 << 20
 
 
 class ZipFile(zipfile.ZipFile):
-    """A zip archive that is closed where that is said, and not when it goes.
+    """A zip archive that is closed only explicitly, not when it is garbage-collected.
 
-    Python's has a destructor that is written in Python. A Ctrl-C that comes while one runs is printed and
-    forgotten: nobody above it can catch what it raises. This one's runs no line of Python. Half an archive
-    is not closed, either: that would fail, and hide a full disk.
+    Python's `ZipFile` has a destructor written in Python. A Ctrl-C that arrives while one runs is printed and
+    lost: no caller can catch what it raises. This one's runs no line of Python. Nor is half an archive
+    closed: that would fail, and hide the original error of a full disk.
     """
 
     __del__ = object.__init__
@@ -70,11 +70,11 @@ class Archive:
         return list(self._records)
 
     def find(self, name: str) -> zipfile.ZipInfo | None:
-        """A record."""
+        """A record by name."""
         return self._records.get(name)
 
     def read(self, record: zipfile.ZipInfo, at_most: int) -> Any:
-        """The bytes of a record, as an array that can be written to."""
+        """The bytes of a record, as a writable array."""
         name = shown(record.filename)
         if record.file_size > at_most:
             raise DamagedFile(
@@ -91,7 +91,7 @@ class Archive:
         return out
 
     def beginning(self, record: zipfile.ZipInfo, length: int) -> bytes:
-        """The first bytes of a record, not checked against its sum."""
+        """The first bytes of a record, not verified against its checksum."""
         self._go_to(record)
         data = self._file.read(min(length, record.compress_size))
         if record.compress_type == zipfile.ZIP_STORED:
@@ -99,7 +99,7 @@ class Archive:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length)
 
     def _go_to(self, record: zipfile.ZipInfo) -> None:
-        """To the first byte of a record, behind its header."""
+        """Seek to the first byte of a record, after its header."""
         name = shown(record.filename)
         self._file.seek(record.header_offset)
         header = self._file.read(_LOCAL.size)
@@ -109,7 +109,7 @@ class Archive:
         coding = "utf-8" if record.flag_bits & _UTF8 else "cp437"
         if self._file.read(name_length) != record.orig_filename.encode(coding):
             raise DamagedFile(f"record {name} of its archive has two names")
-        # Other programs believe this header and not the directory: the two may not differ.
+        # Other programs trust this header instead of the directory: the two must agree.
         if flags & _ENCRYPTED or method != record.compress_type:
             raise DamagedFile(f"record {name} of its archive is packed in two ways")
         told = ((stored, record.compress_size), (size, record.file_size))
@@ -121,7 +121,7 @@ class Archive:
         self._file.seek(start)
 
     def _copied(self, out: memoryview) -> bool:
-        """Read as many bytes as there is room for."""
+        """Read as many bytes as `out` has room for."""
         into = getattr(self._file, "readinto", None)
         start = 0
         while start < len(out):
@@ -137,7 +137,7 @@ class Archive:
         return True
 
     def _inflated(self, record: zipfile.ZipInfo, out: memoryview) -> bool:
-        """Inflate into as many bytes as there is room for, and no more."""
+        """Inflate into as many bytes as `out` has room for, and no more."""
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
         left, start, waiting = record.compress_size, 0, b""
         while not stream.eof:
@@ -156,9 +156,9 @@ class Archive:
 
 
 def _ends(records: list[zipfile.ZipInfo], end: int) -> dict[str, int]:
-    """Where each record must have ended: where the next one begins, and the last at the directory.
+    """Where each record must end at the latest: where the next one begins, or the directory.
 
-    Records may not lie over each other: the same bytes would be unpacked again and again.
+    Records must not overlap: the same bytes would be unpacked again and again.
     """
     ends = {}
     for record in sorted(records, key=lambda record: record.header_offset, reverse=True):

@@ -1,9 +1,9 @@
-"""Writing a file so that it is there whole, or the old one is.
+"""Atomic file writes: afterwards the new file exists as a whole, or still the old one.
 
-What is no plain file (a device, a pipe, a descriptor of the process) is written to as it stands. A
-plain file is replaced by a new one, which keeps its permissions, its owner where that may be, and what
-symbolic links lead to it; other hard links to the old file keep the old content. Whoever may not write
-a file may not replace it.
+Anything but a regular file (a device, a pipe, a descriptor of the process) is written to directly. A
+regular file is replaced by a new one, which keeps its permissions, its owner if possible, and its
+symbolic links; other hard links to the old file keep the old content. A file that may not be
+written may not be replaced, either.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _KEPT_ATTRIBUTES = ("user.", _ACCESS_RULES, "security.selinux")
 
 @contextlib.contextmanager
 def replacing(path: Path, *, new: bool = False, wait: bool = True) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` once everything is written.
+    """A context with a file to write to, which replaces `path` once everything is written.
 
-    `new`: a file that is there by then is left alone, and a FileExistsError. Without `wait`, a pipe
+    `new`: a file that exists by then is left alone, with a FileExistsError. Without `wait`, a pipe
     that nobody reads is an error at once.
     """
     place = _look(path)
@@ -44,7 +44,7 @@ def replacing(path: Path, *, new: bool = False, wait: bool = True) -> Iterator[I
 
 
 def check(path: Path) -> None:
-    """Raise what `replacing(path)` would, as far as that can be known beforehand."""
+    """Raise what `replacing(path)` would raise, as far as that is known beforehand."""
     place = _look(path)
     if not place.is_straight:
         made = temporaries.make(place.target)
@@ -57,27 +57,27 @@ def check(path: Path) -> None:
 
 
 def is_plain_or_new(path: Path) -> bool:
-    """Whether a plain file is there, or nothing: whether writing would replace or make a file."""
+    """Whether there is a regular file or nothing: whether writing would replace or create a file."""
     return not _look(path).is_straight
 
 
 def is_path(f: Any) -> bool:
-    """Whether something names a file."""
+    """Whether an object is a path."""
     return isinstance(f, (str, os.PathLike))
 
 
-# ---- what is there ---------------------------------------------------------------------------------
+# ---- what the path refers to -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Place:
     name: str
-    """As it was given."""
+    """The path as given."""
     target: str = ""
-    """The plain file that it leads to, there or not; empty if it is something else."""
+    """The regular file that it resolves to, existing or not; empty if it is something else."""
     status: os.stat_result | None = None
     descriptor: int | None = None
-    """The descriptor of this process that it is another name for."""
+    """The descriptor of this process that it names."""
 
     @property
     def is_straight(self) -> bool:
@@ -89,7 +89,7 @@ class _Place:
 
 
 def _look(path: Path) -> _Place:
-    """What a path leads to; an OSError if `open(path, "wb")` would give one."""
+    """What a path refers to; raises the OSError that `open(path, "wb")` would raise."""
     name = os.fsdecode(path)
     if not name:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
@@ -114,17 +114,17 @@ def _look(path: Path) -> _Place:
 
 
 def _may_write(name: str) -> None:
-    """Whoever may not open a file for writing may not put another in its place.
+    """Refuse to replace a file that may not be opened for writing.
 
-    Asked of the system by the name as it was given, so that it also says what it thinks of links on the
-    way (in a folder like /tmp it does not follow those that somebody else has put there).
+    The system is asked under the name as given, so that it also applies its own rules to links on the
+    way (in a folder like /tmp it does not follow those that another user has created).
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.close(os.open(name, os.O_WRONLY | _FLAGS))
 
 
 def _descriptor(name: str) -> tuple[bool, int | None]:
-    """Whether a path ends in a folder of the kernel's (/dev/stdout does), and if in this process's
+    """Whether a path ends in a kernel folder (as /dev/stdout does), and if it is among this process's
     descriptors, which one."""
     for _ in range(40):
         folder = os.path.realpath(os.path.dirname(os.path.abspath(name)))
@@ -145,12 +145,12 @@ def _descriptor(name: str) -> tuple[bool, int | None]:
 
 @contextlib.contextmanager
 def _straight(place: _Place, wait: bool) -> Iterator[IO[bytes]]:
-    """What is no plain file, opened as it stands."""
+    """Open anything but a regular file directly."""
     if place.descriptor is not None:
-        for stream in (sys.stdout, sys.stderr):  # what was printed before comes before
+        for stream in (sys.stdout, sys.stderr):  # earlier prints come first
             if stream is not None:
                 stream.flush()
-        handle = os.dup(place.descriptor)  # the same place in the file, if it is one
+        handle = os.dup(place.descriptor)  # keeps the file position, if it is a file
     else:
         without_waiting = 0 if wait else getattr(os, "O_NONBLOCK", 0)
         handle = os.open(place.name, os.O_WRONLY | _FLAGS | without_waiting)
@@ -161,7 +161,7 @@ def _straight(place: _Place, wait: bool) -> Iterator[IO[bytes]]:
 
 
 class _Onward(io.FileIO):
-    """A stream: a file that is written from its beginning, wherever in something larger that is."""
+    """A stream seen as a file of its own, wherever in something larger it begins."""
 
     def seekable(self) -> bool:
         return False
@@ -175,8 +175,8 @@ class _Onward(io.FileIO):
 
 @contextlib.contextmanager
 def _beside(place: _Place, new: bool) -> Iterator[Temporary]:
-    # The system gives a new file the permissions that new files get; one that replaces another is
-    # nobody else's to read until it has those of the old one.
+    # The system gives a new file the default permissions; one that replaces another is
+    # unreadable to others until it has the old one's.
     made = temporaries.make(place.target, 0o666 if place.status is None or new else 0o600)
     try:
         yield made
@@ -196,13 +196,13 @@ def _beside(place: _Place, new: bool) -> Iterator[Temporary]:
 
 
 def put_new(path: str, target: str) -> None:
-    """Give a file its name, unless something has that name already."""
-    # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
+    """Give a file its name, unless the name is taken."""
+    # Only an exclusive link cannot overwrite: a check beforehand would be a race.
     try:
         os.link(path, target)
     except FileExistsError:
         raise
-    except OSError as error:  # a file system without hard links
+    except OSError as error:  # no hard links on this file system
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from error
         os.rename(path, target)
@@ -211,7 +211,7 @@ def put_new(path: str, target: str) -> None:
 
 
 def _settle(folder: str) -> None:
-    """Have the folder's new content on the disk as well, where a folder can be asked for that."""
+    """Flush the folder's directory entry to disk, where that is possible."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | _FLAGS)
         try:
@@ -221,14 +221,14 @@ def _settle(folder: str) -> None:
 
 
 def _keep_attributes(handle: int, target: str, old: os.stat_result) -> None:
-    """Owner, permissions and attributes of the file that is replaced; what a write takes away (the
-    bits that lend the owner's rights) goes here as well."""
+    """Copy owner, permissions and attributes of the replaced file; what a write clears (the
+    setuid and setgid bits) is cleared here as well."""
     mode = stat.S_IMODE(old.st_mode) & 0o777
     attributes = _attributes(target)
     rules = attributes.pop(_ACCESS_RULES, None)
     if hasattr(os, "removexattr"):
-        # What the folder has handed down, the old one may not have had. The new file's mode holds it
-        # down so far; the old one's would not.
+        # The old file may lack what the new one inherits from the folder. The new file's mode masks that
+        # so far; the old one's would not.
         with contextlib.suppress(OSError):
             os.removexattr(handle, _ACCESS_RULES)
     if hasattr(os, "fchown"):
@@ -238,15 +238,15 @@ def _keep_attributes(handle: int, target: str, old: os.stat_result) -> None:
                 os.fchown(handle, old.st_uid, -1)
         is_of_its_group = new.st_gid == old.st_gid or _give_group(handle, old.st_gid)
         if rules is not None:
-            # With rules of access the bits of the group are their upper bound, not the group's rights:
-            # without the rules, or for another group, they would open the file to others than before.
+            # With an ACL the group bits are its mask, not the group's rights:
+            # without the ACL, or for another group, they would give access to others than before.
             if not (is_of_its_group and _set_attribute(handle, _ACCESS_RULES, rules)):
                 os.fchmod(handle, mode & 0o700)
         elif is_of_its_group:
             os.fchmod(handle, mode)
         else:
-            # Another group than it was meant for gets no more than everybody; and everybody, among
-            # whom its own group is from now on, no more than that group.
+            # A group other than the intended one gets no more than everybody; and everybody, who
+            # now includes the old group, gets no more than that group.
             both = mode & 0o007 & mode >> 3
             os.fchmod(handle, mode & 0o700 | both << 3 | both)
     for name, value in attributes.items():
@@ -262,7 +262,7 @@ def _give_group(handle: int, group: int) -> bool:
 
 
 def _attributes(path: str) -> dict[str, bytes]:
-    """The extended attributes that a new file keeps, as far as they can be read."""
+    """The extended attributes that a new file keeps, as far as they are readable."""
     found: dict[str, bytes] = {}
     if hasattr(os, "listxattr"):
         with contextlib.suppress(OSError):

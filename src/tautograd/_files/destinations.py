@@ -1,7 +1,7 @@
-"""Where a command may write what it has made: under a name that fits, and over nothing foreign.
+"""Where a command may write its output: under a suitable name, and over nobody else's file.
 
-A file that is there is replaced only if we made it, which a mark near its beginning says, if it is empty,
-or if the user has said so (`--force`).
+An existing file is replaced only if we wrote it, which a mark near its beginning shows, if it is empty,
+or if the user asked for it (`--force`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Kind:
     name: str
     suffixes: tuple[str, ...]
     marks: tuple[bytes, ...]
-    """One of which stands in the first part of each that we made."""
+    """Marks, one of which is in the first part of each such file we wrote."""
 
 
 PAGE = Kind(
@@ -32,7 +32,7 @@ PAGE = Kind(
     (".html", ".htm"),
     (
         GENERATOR.encode(),
-        # Pages of versions without that mark begin with their policy.
+        # Pages of versions without that mark begin with their content security policy.
         b'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src \'none',
     ),
 )
@@ -51,11 +51,11 @@ _FIRST_PART = 4096
 
 
 class Refused(OSError):
-    """A file is not to be written; the message says which, and why."""
+    """A file must not be written; the message says which, and why."""
 
 
 def check(path: str, kind: Kind, *, force: bool = False) -> None:
-    """Before any work: raise `Refused` for what could not, or must not, be written after it."""
+    """Before any work: raise `Refused` for what cannot, or must not, be written afterwards."""
     shown = f"cannot write '{path}'"
     try:
         is_plain = atomic.is_plain_or_new(path)
@@ -81,7 +81,7 @@ def check(path: str, kind: Kind, *, force: bool = False) -> None:
 
 
 def check_apart(*paths: str | None) -> None:
-    """Raise `Refused` if two names lead to one plain file: the second report would replace the first."""
+    """Raise `Refused` if two names refer to one regular file: the second report would replace the first."""
     seen: set[str] = set()
     for path in paths:
         if path is not None and atomic.is_plain_or_new(path):
@@ -93,14 +93,14 @@ def check_apart(*paths: str | None) -> None:
 
 
 def write(path: str, content: str | bytes, kind: Kind, *, force: bool = False) -> None:
-    """Write it, if that is still as it was when it was checked."""
+    """Write it, if the file is still as it was when it was checked."""
     check(path, kind, force=force)
     with atomic.replacing(path, wait=False) as file:
         file.write(utf8(content) if isinstance(content, str) else content)
 
 
 def reason(error: BaseException) -> str:
-    """What an error of the system says, without its number and the name of the file."""
+    """The message of a system error, without its number and the file name."""
     said = error.strerror if isinstance(error, OSError) else None
     return said or f"{error}" or type(error).__name__
 

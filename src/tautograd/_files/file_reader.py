@@ -11,7 +11,7 @@ from .archive import ZipFile
 
 
 class PyTorchFileReader:
-    """The parts of an archive that `torch.save` wrote."""
+    """The records of an archive that `torch.save` wrote."""
 
     def __init__(self, name_or_buffer: Any) -> None:
         self._archive = ZipFile(name_or_buffer)

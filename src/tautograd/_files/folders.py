@@ -1,4 +1,4 @@
-"""The user's own folders, as the XDG Base Directory Specification has them."""
+"""The user's own folders, by the XDG Base Directory Specification."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def user_folder(variable: str, *default: str) -> Path | None:
-    """The folder that a variable of the environment names, or the default one in the user's home.
+    """The folder that an environment variable names, or the default one in the user's home.
 
-    Relative names are to be ignored, the specification says: they would mean another folder wherever a program
-    is started, also one that somebody else has filled. None where nobody knows the user's home.
+    Relative names are ignored, as the specification requires: they would mean another folder wherever a program
+    is started, perhaps one that somebody else has filled. None if the user's home is unknown.
     """
     named = os.environ.get(variable, "")
     if os.path.isabs(named):

@@ -1,4 +1,4 @@
-"""Text from elsewhere in a page: no markup, and nothing that cannot be seen or turns text around."""
+"""Escaping foreign text for a page: no markup, no invisible characters, none that change text direction."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from .printable import printable
 
 
 def escape(text: str) -> str:
-    """`text` as it may stand in a page, between tags or in the value of an attribute."""
+    """`text` escaped for a page, between tags or in an attribute value."""
     return _escape(printable(text, lines=True))

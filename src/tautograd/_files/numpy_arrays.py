@@ -1,7 +1,7 @@
-"""Reading `.npy` and `.npz` files of numbers, with nothing in them believed before it is checked.
+"""Reading `.npy` and `.npz` files of numbers without trusting anything before it is checked.
 
-The header of an array says how long it is; NumPy sets that much memory aside before it looks how much
-there is, and reads the header as Python's syntax. Here it has one form, and the sizes must agree.
+An array's header says how long the array is; NumPy allocates that much memory before it checks how much
+there is, and parses the header as Python syntax. Here the header has one form, and the sizes must agree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DAMAGE = (
 
 
 def read_arrays(path: str | os.PathLike[str], most: int) -> list[Any]:
-    """The arrays in a file, in its order; a ValueError for one that is not what it says.
+    """The arrays in a file, in file order; a ValueError for one that contradicts its header.
 
     Together they may have `most` bytes.
     """
@@ -70,7 +70,7 @@ def _archived(file: IO[bytes], most: int) -> list[Any]:
         what = f"the array {shown(name.removesuffix('.npy'))}"
         begin = io.BytesIO(archive.beginning(record, _LONGEST + 100))
         _, _, _, needed = _header(begin, record.file_size, what)
-        if needed != record.file_size:  # seen before all of it is unpacked
+        if needed != record.file_size:  # checked before all of it is unpacked
             raise DamagedFile(f"{what} has more bytes than its shape says")
         whole = archive.read(record, at_most=record.file_size)
         found.append(_array(io.BytesIO(memoryview(whole)), record.file_size, what))
@@ -87,7 +87,7 @@ def _array(file: IO[bytes], size: int, what: str) -> Any:
 
 
 def _header(file: IO[bytes], size: int, what: str) -> tuple[Any, tuple[int, ...], Any, int]:
-    """The dtype, shape and order of an array, and how many bytes that takes: no more than there are."""
+    """The dtype, shape and order of an array, and its size in bytes, which must not exceed what there is."""
     start = file.read(12)
     if start[:6] != _MAGIC or len(start) < 12 or start[6] not in (1, 2, 3):
         raise DamagedFile(f"{what} is not in the format .npy")

@@ -1,4 +1,4 @@
-"""A number of NumPy's in a file: a code for its type, a byte order, and its bytes."""
+"""A NumPy number in a file: a type code, a byte order, and its bytes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _CODES = frozenset(
 
 
 def is_number_code(code: str) -> bool:
-    """Whether a code of a dtype is that of a number."""
+    """Whether a dtype code is a number's."""
     return code in _CODES
 
 
 class NumPyKind:
-    """The dtype of a number, which says how its bytes are read, and nothing else."""
+    """A number's dtype, which determines how its bytes are read, and nothing else."""
 
     __slots__ = ("_code", "_order")
 
@@ -29,14 +29,14 @@ class NumPyKind:
         self._order: Any = "="
 
     def set_order(self, state: Any) -> None:
-        """Its state as NumPy writes it: (version, byte order, and what only structures have)."""
+        """Restore the state NumPy writes: (version, byte order, and fields that only structured dtypes use)."""
         if type(state) is not tuple or not 2 <= len(state) <= 9 or type(state[1]) is not str:
             raise DamagedFile("a dtype of NumPy in the file has no byte order")
         if state[1] in ("<", ">", "|"):
             self._order = state[1]
 
     def number(self, data: bytes) -> Any:
-        """The number that these bytes are."""
+        """The number with these bytes."""
         kind = np.dtype(self._code).newbyteorder(self._order)
         if len(data) != kind.itemsize:
             raise DamagedFile(f"a number of NumPy in the file has {len(data)} bytes")

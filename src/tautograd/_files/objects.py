@@ -1,13 +1,13 @@
-"""Whole objects in `.pt` files: modules, optimizers and what a program allows by name.
+"""Whole objects in `.pt` files: modules, optimizers and classes that a program allows by name.
 
-Writing: what is no plain data is pickled by Python's own rules, with tautograd's classes under
-PyTorch's names. Reading: an object is made without calling its class (`__new__`), and given its
-state; nothing in the file is run. Which classes that may be is decided here, from three sources:
+Writing: what is not plain data is pickled by Python's own rules, with tautograd's classes under
+PyTorch's names. Reading: an object is created without calling its class (`__new__`), and given its
+state; nothing in the file is run. The allowed classes come from these sources only:
 
 * what the program has allowed (`torch.serialization.add_safe_globals`, `safe_globals`);
-* with `weights_only=False`, tautograd's own modules, optimizers and functions, and the subclasses of
-  `nn.Module` that the program itself has imported already;
-* nothing else. What would have to be called to be rebuilt needs `may_run_code=True`, see `load`.
+* with `weights_only=False`, tautograd's own modules, optimizers and functions, and subclasses of
+  `nn.Module` that the program itself has already imported;
+* nothing else. What can only be rebuilt by calling it needs `may_run_code=True`, see `load`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .vocabulary import TorchVocabulary
 from .writing import Name, Pickler, Writer, is_storage
 
 _OWN, _FOREIGN = "tautograd", "torch"
-# What a dictionary in a file may make of a key that is not there, and the base of old classes.
+# The default factories that a dictionary in a file may have, and the base of old-style classes.
 _FACTORIES: dict[str, Any] = {k.__name__: k for k in (dict, list, set, int, float, object)}
 SAFE: list[Any] = []
-"""Classes and functions that a program has allowed files to name."""
+"""Classes and functions that a program allows files to name."""
 
 
 # ---- writing ---------------------------------------------------------------------------------------
 
 
 class ObjectPickler(Pickler):
-    """Python's pickler for any object, with tensors as PyTorch writes them."""
+    """Python's pickler for any object, with tensors in PyTorch's format."""
 
     def __init__(self, file: Any, writer: Writer, protocol: int) -> None:
         super().__init__(file, protocol=protocol)
@@ -54,13 +54,13 @@ class ObjectPickler(Pickler):
                 return
             super().save(self._writer.plain(obj), save_persistent_id)
             self.memoize(obj)
-        elif is_storage(obj):  # by a reference, each time
+        elif is_storage(obj):  # by reference, each time
             super().save(self._writer.plain(obj), save_persistent_id)
         else:
             super().save(obj, save_persistent_id)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
-        """A class or function by its name: tautograd's under PyTorch's."""
+        """Write a class or function by its name: tautograd's under PyTorch's."""
         module = getattr(obj, "__module__", None) or ""
         if module.partition(".")[0] == _OWN:
             self.save(Name(*_public_name(obj, module, name or obj.__qualname__)))
@@ -75,7 +75,7 @@ class ObjectPickler(Pickler):
 
 
 def _writes_itself(obj: Any) -> bool:
-    """Whether this is a tensor whose class says how it is pickled."""
+    """Whether this is a tensor whose class defines how it is pickled."""
     from ..nn.parameter import Parameter
 
     ours = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
@@ -83,13 +83,13 @@ def _writes_itself(obj: Any) -> bool:
 
 
 def _public_name(obj: Any, module: str, name: str) -> tuple[str, str]:
-    """The name that PyTorch has for a class or function of tautograd."""
+    """PyTorch's name for one of tautograd's classes or functions."""
     if not isinstance(obj, type):
         for holder in (f"{_OWN}.nn.functional", _OWN, f"{_OWN}.linalg", f"{_OWN}.special"):
             for public, value in vars(sys.modules.get(holder, sys)).items():
                 if value is obj and not public.startswith("_"):
                     return holder.replace(_OWN, _FOREIGN, 1), public
-    elif "._" in module:  # a file of ours; PyTorch has it under its package
+    elif "._" in module:  # a private file of ours; PyTorch exports it from the package
         for holder in (f"{_OWN}.nn", f"{_OWN}.optim", f"{_OWN}.optim.lr_scheduler"):
             if vars(sys.modules.get(holder, sys)).get(name) is obj:
                 return holder.replace(_OWN, _FOREIGN, 1), name
@@ -100,10 +100,10 @@ def _public_name(obj: Any, module: str, name: str) -> tuple[str, str]:
 
 
 class ObjectVocabulary(TorchVocabulary):
-    """The names of a file's pickle that may have whole objects in it."""
+    """The names in a pickle that may contain whole objects."""
 
-    open_to_modules = False  # whether tautograd's and the program's own modules may be named
-    made_objects = False  # whether there was any
+    open_to_modules = False  # whether tautograd's and the program's modules are allowed
+    made_objects = False  # whether there were any
 
     def find(self, module: str, name: str) -> Any:
         if module == "copyreg" and name == "_reconstructor":
@@ -147,7 +147,7 @@ class ObjectVocabulary(TorchVocabulary):
         return made
 
     def _made(self, cls: type, args: Any) -> Any:
-        """An instance whose class is not asked, unless the program has allowed that class by name."""
+        """An instance made without calling its class, unless the program has allowed that class by name."""
         if any(cls is allowed for allowed in SAFE):
             return cls.__new__(cls, *args)
         if args:
@@ -169,9 +169,9 @@ class ObjectVocabulary(TorchVocabulary):
 
 
 def _restore(target: Any, state: Any) -> None:
-    """Give an object its state, as its class does it or by the names of attributes."""
+    """Restore an object's state, by its class's own method or attribute by attribute."""
     cls = type(target)
-    # The class's own method: an attribute of that name would be whatever the file says.
+    # Looked up on the class: an instance attribute of that name would be whatever the file says.
     restore = getattr(cls, "__setstate__", None)
     if restore is not None and restore is not getattr(Tensor, "__setstate__", None):
         try:
@@ -186,7 +186,7 @@ def _restore(target: Any, state: Any) -> None:
 
 
 def _check_attributes(cls: type, state: Any) -> None:
-    """Refuse attributes that Python itself would call, or that are no names."""
+    """Refuse attributes that Python itself would call, or that are not identifiers."""
     for key in state if isinstance(state, dict) else ():
         if not isinstance(key, str):
             raise UnsafeFile(f"the file gives a {cls.__name__} an attribute that is no name")
@@ -221,7 +221,7 @@ def _own_or_imported(module: str, name: str) -> Any:
         found = _own_name(holder, own, first)
     else:
         found = vars(holder).get(first)
-    for step in rest:  # classes inside classes; asking an object could run its code
+    for step in rest:  # nested classes; getattr on an object could run its code
         found = vars(found).get(step) if type(found) is type else None
     if issubclass(type(found), type):
         return found if _may_be_made(found, True) else None
@@ -229,7 +229,7 @@ def _own_or_imported(module: str, name: str) -> Any:
 
 
 def _own_name(holder: ModuleType, own: str, name: str) -> Any:
-    """What one of tautograd's modules has by a name, without loading any part of the package for a file."""
+    """What a name means in one of tautograd's modules, without importing any part of the package for a file."""
     if name in vars(holder):
         return vars(holder)[name]
     if own == _OWN:
@@ -242,8 +242,8 @@ def _own_name(holder: ModuleType, own: str, name: str) -> Any:
 
 
 def _computes(function: Any) -> bool:
-    """Whether a function is one of tautograd's on tensors, and sets nothing."""
-    if type(function) is not FunctionType:  # first: asking any other object could run its code
+    """Whether a function is one of tautograd's on tensors, without side effects."""
+    if type(function) is not FunctionType:  # first: inspecting any other object could run its code
         return False
     home = str(vars(function).get("home", function.__module__))
     return home.startswith((f"{_OWN}._ops.", f"{_OWN}.nn.functional"))
@@ -270,12 +270,12 @@ def _may_be_made(cls: type, open_to_modules: bool) -> bool:
     from ..optim.optimizer import Optimizer
 
     if issubclass(cls, Tensor) and has_names_of_its_own(cls):
-        return True  # a subclass that the program has written
+        return True  # a subclass that the program defines
     return issubclass(cls, (Module, Optimizer, LRScheduler)) or _is_forward_hook(cls)
 
 
 def _is_forward_hook(cls: type) -> bool:
-    """Whether a class is one of tautograd's that modules keep among their hooks: they hold data only."""
+    """Whether a class is one of tautograd's hook classes for modules, which hold only data."""
     return cls.__module__ in (
         f"{_OWN}.nn.utils.prune",
         f"{_OWN}.nn.utils.weight_norm",
@@ -284,7 +284,7 @@ def _is_forward_hook(cls: type) -> bool:
 
 
 class _Rebuilding:
-    """A function of PyTorch's that puts a tensor together, as Python's unpickler calls it."""
+    """A PyTorch function that rebuilds a tensor, callable by Python's unpickler."""
 
     def __init__(self, vocabulary: TorchVocabulary, named: Any) -> None:
         self.vocabulary, self.named = vocabulary, named
@@ -294,7 +294,7 @@ class _Rebuilding:
 
 
 class TrustedVocabulary(ObjectVocabulary):
-    """The names of a file whose code the caller has asked to run: any class of tensors may be one."""
+    """The names in a file whose code the caller has asked to run: any tensor class is allowed."""
 
     open_to_modules = True
 

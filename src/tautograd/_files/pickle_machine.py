@@ -1,9 +1,9 @@
-"""A reader of the pickle language of our own, that can do nothing but build plain data.
+"""Our own pickle interpreter, which can do nothing but build plain data.
 
-Python's own reader runs whatever a pickle names, sets attributes of whatever it reaches and trusts
-each number in it. This one knows the opcodes that pickles of protocols 2 to 5 have for data; every
-other one is refused by its name. Lists, dicts and sets that this pickle has made are all that is ever
-changed; what a name means, what may be called or given a state, is asked of a `Vocabulary`.
+Python's own unpickler runs whatever a pickle names, sets attributes of anything it reaches and trusts
+each number in it. This one knows the data opcodes of pickle protocols 2 to 5; any
+other is refused by name. Only lists, dicts and sets that this pickle has created are ever
+changed; a `Vocabulary` decides what a name means, and what may be called or given a state.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .allowance import Allowance
 from .refusals import DamagedFile, UnsafeFile
 
 NESTING = 1000
-"""How deep containers may lie in each other: what Python's own functions can walk through."""
-_HALF = 0x65  # the letter "e": about as many opcodes are frequent before it as after it
-_MARKS = 4 * NESTING  # marks that wait for their end
+"""How deep containers may be nested: what Python's own functions can traverse."""
+_HALF = 0x65  # the letter "e": about as many frequent opcodes precede it as follow it
+_MARKS = 4 * NESTING  # marks that are still open
 _NAME = 200  # bytes of a module's or an object's name
 
 _OPCODES = {ord(code.code): code.name for code in pickletools.opcodes}
@@ -33,7 +33,7 @@ def _op(name: str) -> int:
     return code[0]
 
 
-# The opcodes as numbers, those of text first: they are the most frequent.
+# The opcodes as numbers, those for text first: they are the most frequent.
 BINUNICODE, SHORT_BINUNICODE = _op("BINUNICODE"), _op("SHORT_BINUNICODE")
 BINUNICODE8 = _op("BINUNICODE8")
 BINPUT, LONG_BINPUT, MEMOIZE = _op("BINPUT"), _op("LONG_BINPUT"), _op("MEMOIZE")
@@ -57,29 +57,29 @@ PROTO, FRAME = _op("PROTO"), _op("FRAME")
 _U16, _I32, _U32 = struct.Struct("<H"), struct.Struct("<i"), struct.Struct("<I")
 _U64, _F64 = struct.Struct("<Q"), struct.Struct(">d")
 
-# How many bytes say the length of what follows, for text and for bytes.
+# The width of the length field, for text and for bytes.
 _TEXT = {BINUNICODE8: _U64, BINSTRING: _I32}
 _BYTES = {BINBYTES: _U32, BINBYTES8: _U64, BYTEARRAY8: _U64}
 
 
 class Vocabulary(Protocol):
-    """What the names, calls, states and references of a pickle mean."""
+    """The meaning of a pickle's names, calls, states and references."""
 
     def find(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+        """The meaning of a name."""
 
     def call(self, function: Any, args: Any) -> Any:
-        """What a call gives."""
+        """The result of a call."""
 
     def build(self, target: Any, state: Any) -> None:
-        """Give an object its state."""
+        """Restore an object's state."""
 
     def refer(self, reference: Any) -> Any:
-        """What lies outside of the pickle."""
+        """Resolve a reference to something outside of the pickle."""
 
 
 class _Missing:
-    """What the memo holds where nothing was put."""
+    """Marks unset entries of the memo."""
 
 
 _MISSING = _Missing()
@@ -93,20 +93,20 @@ class PickleMachine:
         self._vocabulary = vocabulary
         self._allowance = allowance
         self._stack: list[Any] = []
-        self._marks: list[int] = []  # how high the stack was at each
+        self._marks: list[int] = []  # the stack height at each
         self._memo: list[Any] = []
         self._at = 0
 
     def run(self) -> Any:
-        """The object that the pickle is of."""
+        """The object that the pickle contains."""
         data, stack, marks, memo = self._data, self._stack, self._marks, self._memo
         push, take = stack.append, self._allowance.take
         u16, i32, u32, f64 = (kind.unpack_from for kind in (_U16, _I32, _U32, _F64))
         size, at = len(data), 2
         if size < 2 or data[0] != PROTO or not 2 <= data[1] <= 5:
             raise UnsafeFile("the file's pickle is not of protocol 2, 3, 4 or 5")
-        # One function, and the frequent opcodes in it: each small object of a file passes through
-        # here. The two halves of the alphabet are apart so that few comparisons lead to each.
+        # All frequent opcodes are in one function, since each small object of a file passes through
+        # here. Splitting the alphabet in two halves keeps the comparisons few.
         while True:
             op = data[at]
             at += 1
@@ -229,7 +229,7 @@ class PickleMachine:
                 at = self._rarely(op, at)
 
     def _rarely(self, op: int, at: int) -> int:
-        """One of the other opcodes; where the next one is."""
+        """Execute one of the other opcodes; returns the position of the next one."""
         rare = _RARE.get(op)
         if rare is None:
             raise _refused(op)
@@ -240,7 +240,7 @@ class PickleMachine:
     # ---- the stack and the memo ------------------------------------------------------------------
 
     def _popped(self) -> list[Any]:
-        """What is above the last mark."""
+        """Pop everything above the last mark."""
         start = self._marks.pop()
         if start > len(self._stack):
             raise _below_mark()
@@ -284,7 +284,7 @@ class PickleMachine:
         self._at += kind.size
         return found
 
-    # ---- opcodes that are less frequent ------------------------------------------------------------
+    # ---- less frequent opcodes ---------------------------------------------------------------------
 
     def _pop(self, op: int) -> None:
         if op == POP_MARK:
@@ -385,7 +385,7 @@ def _cut_off() -> DamagedFile:
 
 
 def too_deep() -> UnsafeFile:
-    """Containers lie too deep in each other."""
+    """The error for containers that are nested too deep."""
     return UnsafeFile(f"the file holds containers that lie more than {NESTING} deep in each other")
 
 

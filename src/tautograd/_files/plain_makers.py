@@ -1,6 +1,6 @@
-"""How plain data is made that a pickle writes as a call: from the arguments it is saved with only.
+"""Creating plain data that a pickle writes as a call, only from arguments of the kind it is saved with.
 
-Each of these checks the types of all its arguments, and charges for what it makes, before it makes it.
+Each maker checks the types of all its arguments, and charges for the object, before it creates it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .numpy_numbers import NumPyKind, is_number_code
 from .refusals import DamagedFile, UnsafeFile, shown
 
 _DEVICE = r"[a-z]{1,20}(:[0-9]{1,9})?"
-_SMALL = 200  # bytes that a device, a NumPy number and the like take
+_SMALL = 200  # bytes of a device, a NumPy number and the like
 
 
 def _refuse(what: str) -> DamagedFile:
@@ -51,7 +51,7 @@ def _layout(allowance: Allowance, args: tuple[Any, ...]) -> Any:
 
 
 def _encoded(allowance: Allowance, args: tuple[Any, ...]) -> bytes:
-    """Bytes, as pickles of protocol 2 have them: a text with a character for each."""
+    """Bytes in the form of protocol 2: a text with one character for each."""
     if tuple(map(type, args[:3])) != (str, str) or args[1] not in ("latin1", "latin-1"):
         raise _refuse("a value of bytes")
     allowance.take(_SMALL + len(args[0]))
@@ -154,7 +154,7 @@ CLASSES: dict[type, tuple[str, PlainMaker]] = {
     OrderedDict: ("collections", _ordered),
     Counter: ("collections", _counter),
 }
-"""Classes, which may themselves be values, with the module that files name them in."""
+"""Classes, which may also be values themselves, with the module under which files name them."""
 
 FUNCTIONS: dict[tuple[str, str], PlainMaker] = {
     ("torch", "device"): _device,
@@ -164,4 +164,4 @@ FUNCTIONS: dict[tuple[str, str], PlainMaker] = {
     ("numpy._core.multiarray", "scalar"): _numpy_number,
     ("numpy.core.multiarray", "scalar"): _numpy_number,
 }
-"""Functions, and classes that are called like them."""
+"""Functions, and classes that are called like functions."""

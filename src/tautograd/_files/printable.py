@@ -1,4 +1,4 @@
-"""Text from elsewhere (names, lines of code, files) as text that does nothing but be read."""
+"""Making foreign text (names, lines of code, files) safe to print."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import unicodedata
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """`text` with what a terminal would obey, or a reader could not see, written as an escape.
+    """`text` with everything a terminal would obey, or a reader could not see, escaped.
 
-    Control characters, marks that change the direction of text, invisible ones and halves of
-    characters are shown as Python writes them: `\\x1b`, `\\u202e`, `\\udcff`. With `lines`, new lines
-    and tabs stay.
+    Control characters, characters that change text direction, invisible ones and lone surrogates
+    are shown as Python writes them: `\\x1b`, `\\u202e`, `\\udcff`. With `lines`, newlines
+    and tabs are kept.
     """
-    text = str.__str__(text)  # of a class of somebody else's only the characters count
+    text = str.__str__(text)  # of a str subclass only the characters count
     if text.isprintable():
         return text
     if lines:
@@ -22,17 +22,17 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """Text for a file; halves of characters, which UTF-8 does not have, are written as escapes.
+    """Text encoded for a file; lone surrogates, which UTF-8 does not have, are escaped.
 
-    In JSON such an escape is the half of a character again.
+    In JSON such an escape is the surrogate again.
     """
     return text.encode("utf-8", "backslashreplace")
 
 
 def is_harmless(character: str) -> bool:
-    """Whether a character is seen for what it is, and nothing is done by it."""
+    """Whether a character is visible as itself and has no effect."""
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def _escape(character: str) -> str:
-    return repr(character)[1:-1]  # what Python does not print; no codec has to be imported for it
+    return repr(character)[1:-1]  # what Python does not print; needs no codec to be imported

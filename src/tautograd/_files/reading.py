@@ -1,14 +1,14 @@
-"""Reading PyTorch's `.pt` files without running anything that is in them.
+"""Reading PyTorch's `.pt` files without running anything in them.
 
-A file is a zip archive (`archive`) of the tensors' memory (`storages`) and a pickle that says what it
-is of. The pickle is read by a machine of our own (`pickle_machine`) that knows the opcodes for data,
-with the names that stand for tensors and plain containers (`vocabulary`) and no other. Nothing that
-was there before the file is changed, and beside its tensors a file takes no more than
+A file is a zip archive (`archive`) of the tensors' memory (`storages`) and a pickle that describes the
+object. Our own interpreter (`pickle_machine`) reads the pickle: it knows the opcodes for data,
+and only the names for tensors and plain containers (`vocabulary`). Loading changes nothing that
+existed before, and beside its tensors a file takes no more than
 
 * 32 MB of memory, and 72 bytes for each byte of its pickle (`allowance`), which may be compressed
   to a sixteenth;
-* time in proportion to its size, with 0.6 seconds for keys that collide;
-* containers that lie 1,000 deep in each other, and keys of 256 values.
+* time in proportion to its size, plus 0.6 seconds for colliding keys;
+* containers nested 1,000 deep, and keys of 256 values.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .vocabulary import IDENTIFIED, LEAVES, TorchVocabulary
 __all__ = ["UnsafeFile", "read"]
 
 PICKLE, PICKLE_PER_BYTE = 2 << 20, 16
-"""How long a pickle may be that is compressed: so many bytes, and so many for each of its own."""
+"""How long a compressed pickle may be: so many bytes, plus so many for each of its compressed ones."""
 
 
 def read(
     file: IO[bytes], where: device | None = None, objects: bool = False, trusted: bool = False
 ) -> Any:
-    """The object that `torch.save`, or `tautograd.save`, wrote; its tensors on a device.
+    """The object that `torch.save` or `tautograd.save` wrote, with its tensors on a device.
 
-    `objects` lets modules and optimizers be rebuilt; `trusted` lets the file run what it names.
+    `objects` allows modules and optimizers to be rebuilt; `trusted` allows the file to run what it names.
     """
     try:
         _check_is_archive(file)
@@ -53,7 +53,7 @@ def read(
     except (DamagedFile, *_DAMAGE) as error:
         raise _damaged(error) from error
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place before the file's start: the directory lies
+        if error.errno != errno.EINVAL:  # an offset before the file's start: the directory is wrong
             raise
         raise _damaged(error) from error
 
@@ -64,7 +64,7 @@ def _damaged(error: Exception) -> RuntimeError:
 
 
 class _Empty(Exception):
-    """There is nothing in the file."""
+    """The file is empty."""
 
 
 def _check_is_archive(file: IO[bytes]) -> None:
@@ -107,7 +107,7 @@ def _read(archive: Archive, where: device | None, objects: bool, trusted: bool) 
         return _read_trusting(pickled.tobytes(), storages, allowance, where)
     vocabulary = _vocabulary(storages, allowance, where, objects)
     found = PickleMachine(pickled.tobytes(), vocabulary, allowance).run()
-    # Attributes of tensors, which the check looks at then, hold none.
+    # None of them holds anything, except attributes of tensors, which are then checked.
     alone = {Storage} if vocabulary.references and not vocabulary.attributed else set()
     if not getattr(vocabulary, "made_objects", False):
         check = ResultCheck(LEAVES | {Parameter} | alone, vocabulary.attributed, allowance)
@@ -119,7 +119,7 @@ _DEEPEST = 100  # containers around a storage without a tensor
 
 
 def _with_storages(found: Any, known: dict[int, Any] | None = None, depth: int = 0) -> Any:
-    """What was read, with storages in place of what stood for those that are no tensor's."""
+    """The object, with placeholders for storages without a tensor replaced by storages."""
     known = {} if known is None else known
     if type(found) is Storage:
         return known.setdefault(id(found), found.alone())
@@ -139,7 +139,7 @@ def _with_storages(found: Any, known: dict[int, Any] | None = None, depth: int =
 
 
 def _vocabulary(storages: Any, allowance: Any, where: device | None, objects: bool) -> Any:
-    """What the file may name: plain data, and whole objects where the program has allowed any."""
+    """What the file may name: plain data, and whole objects if the program has allowed any."""
     module = sys.modules.get("tautograd._files.objects")
     if not objects and (module is None or not module.SAFE):
         return TorchVocabulary(storages, allowance, where)
@@ -158,7 +158,7 @@ def _read_trusting(pickled: bytes, storages: Any, allowance: Any, where: device 
     return _with_storages(unpickler.load())
 
 
-# What the standard library, and a pickle that ends too soon, can end in.
+# The errors that the standard library, or a truncated pickle, can end in.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError),
     *(IndexError, ValueError, TypeError, OverflowError),

@@ -1,4 +1,4 @@
-"""How a file is refused, and how what it says is quoted: short, and as plain characters."""
+"""The errors for a refused file, and quoting from it: short, and in plain characters."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ QUOTED = 80  # characters of a file's own words in a message
 
 
 class UnsafeFile(pickle.UnpicklingError):
-    """A file asks for what no file may: to run something, to change something, or too much."""
+    """A file asks for something no file may: to run something, to change something, or too much."""
 
 
 class DamagedFile(Exception):
-    """A file that is not what its format says; `read` makes a RuntimeError of it."""
+    """A file that violates its format; `read` turns it into a RuntimeError."""
 
 
 def shown(text: object, most: int = QUOTED) -> str:
-    """Text from a file as a message may have it: cut, and without control characters."""
+    """Text from a file as it may appear in a message: truncated, and without control characters."""
     if type(text) is not str:
         return f"a {type(text).__name__}"
     cut = text if len(text) <= most else text[:most] + "..."

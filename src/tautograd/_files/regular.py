@@ -1,4 +1,4 @@
-"""Reading a regular file, without waiting for a pipe or reading a device for ever."""
+"""Reading regular files only, so as not to wait for a pipe or read a device for ever."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from io import BufferedReader
 
 
 class NotRegular(OSError):
-    """A pipe, a device, a socket: nothing that has an end of its own."""
+    """A pipe, a device, a socket: something without an end of its own."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         what = "it is a pipe, a socket or a device, and only a regular file can be read"
@@ -17,7 +17,7 @@ class NotRegular(OSError):
 
 
 class TooLarge(OSError):
-    """More bytes than whoever reads will take."""
+    """More bytes than the reader accepts."""
 
     def __init__(self, path: str | os.PathLike[str], most: int) -> None:
         super().__init__(errno.EFBIG, f"it has more than {most} bytes", os.fspath(path))
@@ -28,14 +28,14 @@ def read_regular(path: str | os.PathLike[str], most: int = 256 << 20) -> bytes:
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise TooLarge(path, most)
-        data = file.read(most + 1)  # it may grow, and some files claim to have no bytes at all
+        data = file.read(most + 1)  # it may grow, and some files report no size at all
         if len(data) > most:
             raise TooLarge(path, most)
         return data
 
 
 def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
-    """A regular file, open to be read."""
+    """A regular file, open for reading."""
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  (whoever asked closes it)
     try:
         _check(path, os.fstat(file.fileno()).st_mode)
@@ -46,7 +46,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """The same error, where a package opens the file; one that is not there is its to report."""
+    """Raise the same error for a file that a package will open; a missing file is left for it to report."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -63,5 +63,5 @@ def _check(path: str | os.PathLike[str], mode: int) -> None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    # To open a pipe for reading waits for a writer; to open a terminal may make it ours.
+    # Opening a pipe for reading waits for a writer; opening a terminal may make it our controlling terminal.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))

@@ -1,4 +1,4 @@
-"""A last look at what was read: only data, and not nested deeper than Python can walk through."""
+"""The final check of what was read: only data, and not nested deeper than Python can traverse."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .storages import Storage
 
 _TABLES = frozenset((dict, OrderedDict, Counter))
 _CONTAINERS = frozenset((list, tuple, set, frozenset, *_TABLES))
-_FEW = 8  # parts that are looked at again rather than remembered
+_FEW = 8  # parts that are cheaper to check again than to remember
 _REMEMBERED = 120  # bytes
 
 
 @dataclass(slots=True)
 class _Visit:
-    """A container on the way down, and how deep containers lie in it as far as is known."""
+    """A container being traversed, and the known nesting depth inside it."""
 
     key: int
     parts: Iterator[Any]
@@ -28,24 +28,24 @@ class _Visit:
 
 
 class ResultCheck:
-    """`leaves` are the types of values that hold nothing, unless tensors have got attributes."""
+    """`leaves` are the types of values that hold nothing, unless tensors have attributes."""
 
     def __init__(self, leaves: frozenset[type], attributed: bool, allowance: Allowance) -> None:
         self._leaves = leaves
         self._attributed = attributed
         self._allowance = allowance
-        self._heights: dict[int, int] = {}  # 0 for a container on the way down: it holds itself
+        self._heights: dict[int, int] = {}  # 0 for a container being traversed: it holds itself
 
     def check(self, found: Any, pickled: int) -> None:
-        """What was read from a pickle of so many bytes."""
+        """Check what was read from a pickle of so many bytes."""
         if self._attributed or not self._is_plain(found, pickled):
             self._walk(found)
 
     def _is_plain(self, found: Any, most: int) -> bool:
-        """Whether it is data for sure, found out one level at a time and as fast as can be.
+        """Whether it certainly is data, checked one level at a time and as fast as possible.
 
-        Where nothing is shared there are no more parts than the pickle has bytes; where there are
-        more of them, this gives up.
+        Without sharing there are no more parts than the pickle has bytes; if there are
+        more, this gives up.
         """
         level = [found]
         for _ in range(NESTING + 1):
@@ -67,7 +67,7 @@ class ResultCheck:
         return False
 
     def _walk(self, found: Any) -> None:
-        """Look at every container once."""
+        """Visit every container once."""
         path = [_Visit(0, iter((found,)), 0)]
         while path:
             visit = path[-1]
@@ -83,7 +83,7 @@ class ResultCheck:
                 self._note(path[-1], visit.height)
 
     def _next(self, visit: _Visit) -> _Visit | None:
-        """The next of a container's parts that must be looked into."""
+        """The next of a container's parts that must be visited."""
         for part in visit.parts:
             inside = self._inside(part)
             if not inside:
@@ -108,7 +108,7 @@ class ResultCheck:
             raise too_deep()
 
     def _inside(self, value: Any) -> Collection[Any] | None:
-        """What a value holds."""
+        """The contents of a value."""
         kind = type(value)
         if kind in _CONTAINERS:
             if kind is OrderedDict and vars(value):
@@ -129,5 +129,5 @@ class ResultCheck:
 
 
 def _holds(container: Any) -> bool:
-    """Whether a container has anything in it: an ordered dictionary without items may have attributes."""
+    """Whether a container has contents: an ordered dictionary without items may still have attributes."""
     return bool(container) or (type(container) is OrderedDict and bool(vars(container)))

@@ -1,4 +1,4 @@
-"""The memory that tensors lie in: PyTorch's names for its kinds, and that of one file, once read."""
+"""Tensors' memory: PyTorch's names for its kinds, and a file's storages, each read once."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ STORAGE_DTYPES: dict[str, Any] = {
 STORAGE_NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
 
 assumed_order = b"little"
-"""The byte order of files that do not say theirs, as those of before PyTorch 2.1."""
+"""The byte order of files that do not state theirs, as before PyTorch 2.1."""
 _WIDEST = 16  # bytes of an element
-DIMENSIONS = 64  # as many as a NumPy array may have
+DIMENSIONS = 64  # as many as a NumPy array can have
 
 
 class Storage:
-    """So many elements of a record, while a file is read; tensors that name the same one share it."""
+    """The elements of a record, while a file is read; tensors that name the same one share it."""
 
     __slots__ = ("_dtype", "_key", "_size", "_storages")
 
@@ -53,19 +53,19 @@ class Storage:
         return Storage(self._storages, self._key, dtype, self._size // dtype.numpy.itemsize)
 
     def alone(self) -> Any:
-        """The storage that a program gets where the file has one without a tensor."""
+        """The storage object that a program gets if the file has one without a tensor."""
         from .._tensor.storages import TypedStorage, UntypedStorage
 
         memory = UntypedStorage.of(self.elements())
         return TypedStorage(wrap_storage=memory, dtype=self._dtype, _internal=True)
 
     def elements(self, conjugated: bool = False, negated: bool = False) -> Any:
-        """The elements, in memory of their own where a tensor is a view that changes their signs."""
+        """The elements, copied if a tensor is a view that conjugates or negates them."""
         return self._storages.elements(self._key, self._dtype, conjugated, negated)[: self._size]
 
 
 class Storages:
-    """The storages of a file, each read when it is first named."""
+    """The storages of a file, each read on first use."""
 
     def __init__(self, archive: Archive, prefix: str, allowance: Allowance) -> None:
         self._archive = archive
@@ -91,7 +91,7 @@ class Storages:
         return Storage(self, key, dtype, size)
 
     def elements(self, key: str, dtype: Any, conjugated: bool, negated: bool) -> Any:
-        """All elements of a record that was read, as numbers of this machine's."""
+        """All elements of a record that was read, in native byte order."""
         conjugated = conjugated and dtype.is_complex
         if negated and dtype is dtypes.bool_:
             raise DamagedFile("a tensor of bool in the file is negated")
@@ -112,7 +112,7 @@ class Storages:
         return found
 
     def _copy(self, key: str, size: int) -> None:
-        """One copy of a record is its tensor's own; more of them are charged for."""
+        """Charge for copies of a record: the first is its tensor's own, further ones are charged."""
         if key in self._copied:
             self._allowance.take(size)
         self._copied.add(key)
@@ -125,8 +125,8 @@ class Storages:
             if record is None:
                 raise DamagedFile(f"it has no record data/{shown(key)} of a tensor in it")
             have = record.file_size
-            # Checked before it is read, so that a few bytes cannot become a lot for one number; of a
-            # storage whose length is no multiple of the width, the last bytes belong to no element.
+            # Checked before it is read, so that a few bytes cannot allocate a lot for one number. If a
+            # storage's length is not a multiple of the width, the last bytes belong to no element.
             if 0 <= have - wanted < _WIDEST:
                 array = self._read[key] = self._archive.read(record, at_most=have)
         else:
@@ -140,7 +140,7 @@ class Storages:
 
 
 def tensor_array(elements: Any, offset: Any, size: Any, stride: Any) -> Any:
-    """The array of a tensor in its storage; it must lie within it."""
+    """The array of a tensor over its storage, within whose bounds it must lie."""
     if type(size) is not tuple or type(stride) is not tuple or len(size) != len(stride):
         raise DamagedFile("a tensor in the file has no shape")
     if len(size) > DIMENSIONS:

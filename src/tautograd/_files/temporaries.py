@@ -1,9 +1,9 @@
-"""Files that are being written, made so that one whose writer is dead can be told from a live one.
+"""Temporary files whose leftovers can be told from files still being written.
 
-Such a file is locked by whoever writes it, for as long as it is written, and the system takes the lock
-away when the writer ends, however it ends. So a file whose lock can be taken is left over from a
+The writer holds a lock on such a file while it writes, and the system releases the lock
+when the writer exits, however that happens. So a file that can be locked was left by a
 writer that was killed. Locks of a network file system may not reach other computers: a name says on
-which one, since which start, the file was made, and one from elsewhere must also have been left alone
+which one, and since which boot, the file was created, and one from elsewhere must also be untouched
 for a day.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _fcntl: Any = None
-with contextlib.suppress(ImportError):  # a system without locks: then nothing is known to be dead
+with contextlib.suppress(ImportError):  # no locks on this system: then nothing counts as dead
     import fcntl
 
     _fcntl = fcntl
@@ -33,24 +33,24 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 @dataclass(frozen=True)
 class Temporary:
-    """A file beside the one that it is to become; its lock goes when `handle` is closed."""
+    """A file beside its target; its lock is released when `handle` is closed."""
 
     path: str
     handle: int
 
     def remove(self) -> None:
-        """Take it away, if it is still there."""
+        """Remove it, if it still exists."""
         with contextlib.suppress(OSError):
             os.unlink(self.path)
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it, which releases the lock."""
         with contextlib.suppress(OSError):
             os.close(self.handle)
 
 
 def make(target: str, mode: int = 0o600) -> Temporary:
-    """A new file in the folder of `target`, locked; dead ones for the same target are cleared."""
+    """Create a new file in the folder of `target`, locked; dead ones for the same target are removed."""
     start, machine = _start_of(target), _this_machine() or "elsewhere"
     for _ in range(_TRIES):
         path = os.path.join(
@@ -63,7 +63,7 @@ def make(target: str, mode: int = 0o600) -> Temporary:
         made = Temporary(path, handle)
         try:
             if not _lock(handle) or os.fstat(handle).st_nlink == 0:
-                # Between its making and its locking somebody took it for dead.
+                # Between creation and locking, somebody took it for dead.
                 made.remove()
                 made.close()
                 continue
@@ -77,14 +77,14 @@ def make(target: str, mode: int = 0o600) -> Temporary:
 
 
 def clear_dead(target: str, now: float) -> None:
-    """Take away what writers of `target` that were killed have left; `now` by the folder's clock."""
+    """Remove what killed writers of `target` have left; `now` is by the folder's clock."""
     start = _start_of(target)
     names = re.compile(re.escape(start) + r"(elsewhere|[0-9a-f]{8})\.[0-9a-f]{12}\.part")
     folder = os.path.dirname(target)
     try:
         with os.scandir(folder) as entries:
             found = [(m[0], m[1]) for entry in entries if (m := names.fullmatch(entry.name))]
-    except OSError:  # a folder that may be written to and not be listed
+    except OSError:  # a folder that is writable but not readable
         return
     for name, machine in found:
         with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ def _clear_if_dead(path: str, is_made_here: bool, now: float) -> None:
             return
         if _fcntl is None:
             return
-        _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)  # an OSError: somebody writes it
+        _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)  # an OSError: being written
         current = os.stat(path, follow_symlinks=False)
         if (current.st_dev, current.st_ino) == (status.st_dev, status.st_ino):
             os.unlink(path)
@@ -109,7 +109,7 @@ def _clear_if_dead(path: str, is_made_here: bool, now: float) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock a file; False if somebody else has. Where there are no locks, none is taken for dead."""
+    """Lock a file; False if it is already locked. Without locks, no file counts as dead."""
     if _fcntl is None:
         return True
     try:
@@ -122,7 +122,7 @@ def _lock(handle: int) -> bool:
 
 
 def _start_of(target: str) -> str:
-    """How the names of all temporaries of one file begin: readable, and no longer than a name may be."""
+    """The prefix of all temporaries of one file: readable, and within the limit for names."""
     name = os.path.basename(target)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     return f".{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:60]}.{digest}."
@@ -130,7 +130,7 @@ def _start_of(target: str) -> str:
 
 @functools.cache
 def _this_machine() -> str:
-    """A name for this computer since it was last started; empty if it has none."""
+    """An id for this computer since its last boot; empty if it has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return hashlib.sha256(file.read() + os.uname().nodename.encode()).hexdigest()[:8]

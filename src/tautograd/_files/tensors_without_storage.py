@@ -1,4 +1,4 @@
-"""Tensors in a file that have no storage of their own: sparse ones, which are made of others, and mere shapes."""
+"""Tensors in a file without their own storage: sparse ones, made of other tensors, and meta tensors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .allowance import Allowance
 from .refusals import DamagedFile
 from .storages import DIMENSIONS
 
-TENSOR = 1024  # bytes that a tensor takes without its elements
-DIMENSION = 64  # and each of its dimensions, in time as well
+TENSOR = 1024  # bytes of a tensor without its elements
+DIMENSION = 64  # bytes of each dimension, which stands for time as well
 
 
 def sparse(allowance: Allowance, args: tuple[Any, ...]) -> Tensor:
-    """`_rebuild_sparse_tensor`: its parts are tensors of this file; that they fit is checked."""
+    """`_rebuild_sparse_tensor`: its components are tensors of this file; they are checked to match."""
     from .._ops.sparse.copies import MAKERS, put_together
 
     if len(args) != 2 or type(args[0]) is not layout or type(args[1]) is not tuple:

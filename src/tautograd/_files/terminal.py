@@ -1,7 +1,7 @@
-"""Where everything is said: on a terminal, or wherever a stream leads, whatever the text holds.
+"""All output: to a terminal, or wherever a stream leads, whatever the text contains.
 
-Only our own colours reach a terminal as they are, and only there; all else that a terminal would obey
-is shown as text. A stream that cannot hold a character gets the nearest it can.
+Only our own colours reach a terminal unescaped, and only a terminal; anything else that a terminal would obey
+is shown as text. If a stream cannot encode a character, it gets the nearest one it can.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PLAINER = str.maketrans(
 
 
 def say(text: str = "", stream: IO[str] | None = None, *, end: str = "\n") -> None:
-    """Print a text of ours, and send it off; by default on stdout."""
+    """Print our own text and flush it; by default to stdout."""
     stream = sys.stdout if stream is None else stream
-    if stream is None:  # a process without one, as Python runs it when descriptor 1 is closed
+    if stream is None:  # None if the process started with descriptor 1 closed
         return
     stream.write(encodable(_shown(text, stream), stream) + end)
     stream.flush()
@@ -39,11 +39,11 @@ def warn(text: str = "", *, end: str = "\n") -> None:
 
 
 class Lines(str):
-    """A message whose line feeds are its own, and none of a name in it."""
+    """A message whose newlines are its own; names in it contain none."""
 
 
 def line(text: str) -> str:
-    """A message with names in it, which can neither begin another line nor pass for one of our colours."""
+    """A message with foreign names, which can neither start a new line nor imitate our colours."""
     return printable(text, lines=isinstance(text, Lines))
 
 
@@ -57,11 +57,11 @@ def _shown(text: str, stream: IO[str]) -> str:
 
 
 def encodable(text: str, stream: IO[str]) -> str:
-    """`text` as far as a stream's encoding has its characters."""
+    """`text`, as far as a stream's encoding can represent it."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
-    except (LookupError, TypeError):  # a stream of somebody else's make
+    except (LookupError, TypeError):  # a user-defined stream
         return text
     except UnicodeEncodeError:
         plainer = text.translate(_PLAINER)

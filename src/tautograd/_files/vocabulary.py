@@ -1,8 +1,8 @@
-"""What the pickle in a `.pt` file may name, call and give a state to: a list, and all of it.
+"""Everything that the pickle in a `.pt` file may name, call and give a state to: an allowlist.
 
-A class on the list is made from arguments of the types it is saved with, and of no others. A function
+A class on the list is created from arguments of the types it is saved with, and no others. A function
 on it is an object of ours that stands for PyTorch's. The only states are the attributes of an
-OrderedDict, of a tensor and of a parameter, and the byte order of a NumPy number.
+OrderedDict, a tensor or a parameter, and the byte order of a NumPy number.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .tensors_without_storage import DIMENSION, TENSOR, shape_only, sparse
 _LONGEST_NAME = 200  # characters of an attribute's name
 _MARKS = frozenset(
     ("_is_shared", "_is_wrapped_number", "_of_transform", "_pinned", "_tangent_for_repr")
-)  # attributes that the engine gives to single tensors, and not to their class
-_REFERENCE = 600  # and a storage that is looked at as so many elements of a dtype
+)  # attributes that the engine gives to individual tensors, not to their class
+_REFERENCE = 600  # bytes, plus a storage viewed with a dtype
 
-# What PyTorch has and tautograd does not, by how its name begins, to say so.
+# What PyTorch has and tautograd does not, by name prefix, for the error message.
 _LACKING = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
@@ -47,7 +47,7 @@ _LACKING = {
 
 
 class Named:
-    """What a function, or a class that is no plain data, is while a file is read."""
+    """Stands for a function, or for a class that is not plain data, while a file is read."""
 
     __slots__ = ("name",)
 
@@ -56,7 +56,7 @@ class Named:
 
 
 class StorageKind(Named):
-    """`torch.FloatStorage` and its kind: a name for a dtype."""
+    """`torch.FloatStorage` and the like: a name for a dtype."""
 
     __slots__ = ("dtype",)
 
@@ -65,7 +65,7 @@ class StorageKind(Named):
         self.dtype = dtype
 
 
-NOT_IN_FILES = frozenset((complex32,))  # which is only a name here
+NOT_IN_FILES = frozenset((complex32,))  # only a name here
 
 Maker = Callable[["TorchVocabulary", tuple[Any, ...]], Any]
 _NAMES: dict[tuple[str, str], Any] = {
@@ -78,11 +78,11 @@ _NAMES.update({("torch", n): d for n, d in DTYPE_NAMES.items() if d not in NOT_I
 _MAKERS: dict[Any, Maker] = {}
 
 IDENTIFIED = (Tensor, dtype_class, layout, device)
-"""Types of values whose hash is their identity, or as good as."""
+"""Types of values that are hashed by identity, or as good as."""
 
 
 class TorchVocabulary:
-    """The names of one file's pickle; `attributed` is true once a tensor has got attributes."""
+    """The names in one file's pickle; `attributed` becomes true once a tensor has attributes."""
 
     def __init__(
         self, storages: Storages, allowance: Allowance, where: device | None = None
@@ -91,10 +91,10 @@ class TorchVocabulary:
         self.allowance = allowance
         self.where = where
         self.attributed = False
-        self.references = 0  # to storages, less those that are a tensor's
+        self.references = 0  # to storages, minus those of tensors
 
     def find(self, module: str, name: str) -> Any:
-        """What a name stands for; an error for all that are not on the list."""
+        """The meaning of a name; raises for any that is not on the list."""
         found = _NAMES.get(("builtins" if module == "__builtin__" else module, name))
         if found is not None:
             return found
@@ -113,9 +113,9 @@ class TorchVocabulary:
         )
 
     def call(self, function: Any, args: Any) -> Any:
-        """What a function or class on the list gives for these arguments."""
+        """The result of a listed function or class for these arguments."""
         maker = None
-        if isinstance(function, (type, Named)):  # others may have hashes that never end
+        if isinstance(function, (type, Named)):  # other hashes may never end
             maker = _MAKERS.get(function)
         if maker is None:
             raise UnsafeFile(f"the pickle calls a {type(function).__name__}, which no data needs")
@@ -139,7 +139,7 @@ class TorchVocabulary:
         return self.storages.get(key, kind.dtype, size)
 
     def build(self, target: Any, state: Any) -> None:
-        """Give an object its state: of the few kinds that have one."""
+        """Restore an object's state, for the few kinds that have one."""
         if type(target) is NumPyKind:
             target.set_order(state)
         elif type(target) is OrderedDict:
@@ -150,7 +150,7 @@ class TorchVocabulary:
             )
 
     def _attributes(self, kind: type, state: Any) -> dict[str, Any]:
-        """Attributes that an object may have beside those of its class."""
+        """The attributes that an object may have in addition to its class's."""
         if type(state) is tuple and len(state) == 2:  # (attributes, slots): there are no slots
             state, slots = state
             if slots is not None and (type(slots) is not dict or slots):
@@ -188,7 +188,7 @@ class TorchVocabulary:
         return tensor
 
     def tensor_of_bytes(self, args: tuple[Any, ...]) -> Tensor:
-        """`_rebuild_tensor_v3`: of a dtype that has no storage of its own, in one of bytes."""
+        """`_rebuild_tensor_v3`: a dtype without its own storage type, stored as bytes."""
         if not 7 <= len(args) <= 8 or type(args[0]) is not Storage:
             raise DamagedFile("a tensor in the file is not described")
         storage, *place, kind = args[:7]
@@ -210,7 +210,7 @@ class TorchVocabulary:
         return made
 
     def typed(self, args: tuple[Any, ...]) -> Any:
-        """`_rebuild_from_type_v2`: a tensor or parameter that has attributes."""
+        """`_rebuild_from_type_v2`: a tensor or parameter with attributes."""
         if len(args) != 4:
             raise DamagedFile("a tensor in the file is not described")
         function, kind, its_args, state = args
@@ -225,11 +225,11 @@ class TorchVocabulary:
         return made
 
     def allows(self, kind: type) -> bool:
-        """Whether a tensor may be of a class that the program has written."""
+        """Whether a tensor may be of a class that the program defines."""
         return False
 
     def of_class(self, tensor: Tensor, kind: type, state: Any) -> Any:
-        """The same tensor, of such a class and with its state."""
+        """The same tensor as an instance of such a class, with its state."""
         raise NotImplementedError
 
     def _give(self, made: Any, state: Any) -> None:
@@ -240,20 +240,20 @@ class TorchVocabulary:
 
 
 def _is_free(name: str) -> bool:
-    """Whether a name says nothing to Python or NumPy, who ask an object for `__array_interface__`."""
+    """Whether a name has no meaning to Python or NumPy, which look up names like `__array_interface__`."""
     if len(name) > _LONGEST_NAME or name in _MARKS:
         return False
     return name.isidentifier() and not name.startswith("__")
 
 
 def _check_hooks(hooks: Any) -> None:
-    """Hooks are functions, which no file holds; the place for them is empty."""
+    """Require hooks to be empty: they are functions, which no file holds."""
     if hooks is not None and type(hooks) not in (OrderedDict, dict):
         raise DamagedFile("a tensor in the file has hooks that are no dictionary")
 
 
 def _bits(metadata: Any) -> tuple[bool, bool]:
-    """Whether a tensor shows its elements conjugated, and negated."""
+    """Whether a tensor is a conjugated view, and a negated one."""
     if metadata is None:
         return False, False
     if type(metadata) is not dict or len(metadata) > 2:
@@ -268,7 +268,7 @@ def _bits(metadata: Any) -> tuple[bool, bool]:
 
 
 def _named(module: str, name: str, maker: Maker) -> Named:
-    """A function on the list."""
+    """Put a function on the list."""
     function = _NAMES[module, name] = Named(f"{module}.{name}")
     _MAKERS[function] = maker
     return function
@@ -298,7 +298,7 @@ for _cls, (_module, _maker) in CLASSES.items():
 for (_module, _name), _maker in FUNCTIONS.items():
     _named(_module, _name, _charged(_maker))
 
-# What a result may consist of beside containers.
+# What a result may contain besides containers.
 LEAVES: frozenset[type] = frozenset(
     {int, float, bool, complex, str, bytes, bytearray, type(None), type, Size}
     | {np.longdouble, np.clongdouble, *IDENTIFIED}

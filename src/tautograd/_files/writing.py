@@ -1,7 +1,7 @@
-"""Writing PyTorch's `.pt` files: a zip of the tensors' memory and a pickle of what holds them.
+"""Writing PyTorch's `.pt` files: a zip of the tensors' memory and a pickle of the object around them.
 
 The pickle names PyTorch's own functions, as `torch.save` does, so that
-`torch.load(weights_only=True)` takes the file. They are written as names: PyTorch is not needed.
+`torch.load(weights_only=True)` accepts the file. Only their names are written: PyTorch is not needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .storages import STORAGE_NAMES
 
 
 class NotPlain(Exception):
-    """An object that is neither tensors nor plain data, and where it was."""
+    """An object that is neither a tensor nor plain data, and where it was."""
 
     def __init__(self, kind: type, where: str) -> None:
         super().__init__(f"a {kind.__module__}.{kind.__qualname__} at {where}")
@@ -36,7 +36,7 @@ _PLAIN = (int, float, complex, bool, str, bytes, bytearray, type(None))
 
 
 class Name:
-    """A global of PyTorch, written by its name."""
+    """A PyTorch global, written by name."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
@@ -44,7 +44,7 @@ class Name:
 
 
 class _Call:
-    """An object written as the call that makes it."""
+    """An object written as the call that rebuilds it."""
 
     def __init__(self, function: Name, args: tuple[Any, ...]) -> None:
         self.function = function
@@ -69,7 +69,7 @@ _PythonPickler: Any = pickle._Pickler  # not in the standard library's stubs
 
 
 class Pickler(_PythonPickler):  # type: ignore[misc]
-    """Python's own pickler (the one in C checks that a name can be imported), for plain data."""
+    """Python's own pickler for plain data (the C one checks that names can be imported)."""
 
     def persistent_id(self, obj: Any) -> Any:
         return obj.id if isinstance(obj, _Storage) else None
@@ -84,7 +84,7 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
             self.memoize(obj)
         elif isinstance(obj, _Call):
             known = self.memo.get(id(obj))
-            if known is not None:  # the same tensor once more
+            if known is not None:  # the same tensor again
                 self.write(self.get(known[0]))
                 return
             self.save(obj.function)
@@ -96,17 +96,17 @@ class Pickler(_PythonPickler):  # type: ignore[misc]
 
 
 class Writer:
-    """What of an object goes into the file: the memory it lies in, and the rest as plain data."""
+    """Splits an object for the file: its tensors' memory, and the rest as plain data."""
 
     def __init__(self) -> None:
         self.storages: list[Any] = []  # arrays, in the order of their numbers
         self._numbers: dict[int, int] = {}
-        self._kinds: dict[int, Any] = {}  # of what dtype a storage was written
-        self._done: dict[int, Any] = {}  # what was converted, so that shared objects stay shared
+        self._kinds: dict[int, Any] = {}  # the dtype with which each storage was written
+        self._done: dict[int, Any] = {}  # already converted, so that shared objects stay shared
         self._kept: list[Any] = []
 
     def plain(self, obj: Any, where: str = "obj") -> Any:
-        """The same object with its tensors, dtypes and the like as calls of PyTorch's functions."""
+        """The same object with tensors, dtypes and the like replaced by calls of PyTorch's functions."""
         if type(obj) in _PLAIN:
             return obj
         found = self._done.get(id(obj))
@@ -156,7 +156,7 @@ class Writer:
 
         kind = type(tensor)
         if kind.__reduce_ex__ not in (Tensor.__reduce_ex__, Parameter.__reduce_ex__):
-            raise NotPlain(kind, where)  # it says itself how it is written
+            raise NotPlain(kind, where)  # it defines its own pickling
         if hasattr(tensor._data, "is_sparse_array"):
             return self._sparse(tensor, where)
         if tensor.is_meta:
@@ -172,7 +172,7 @@ class Writer:
         owner = storage_of(array)
         if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
             owner = array = np.ascontiguousarray(array)
-        # PyTorch's later dtypes have no storage of their own; they lie in bytes.
+        # PyTorch's newer dtypes have no storage type of their own; they are stored as bytes.
         known = STORAGE_NAMES.get(tensor.dtype)
         number = self._number(owner, tensor.dtype if known else uint8)
         if known is not None:
@@ -181,7 +181,7 @@ class Writer:
             )
         else:
             storage = _Storage(str(number), _name("torch.storage", "UntypedStorage"), owner.nbytes)
-        own = _is_programs(kind)  # a subclass of the program's, which has its name in the file
+        own = _is_programs(kind)  # a user's subclass, whose name is in the file
         parameter = issubclass(kind, Parameter) or (isinstance(tensor, Parameter) and not own)
         offset, strides = storage_offset_of(array), strides_of(array)
         wants = tensor.requires_grad and not parameter
@@ -196,7 +196,7 @@ class Writer:
         maker = _name("torch._utils", "_rebuild_tensor_v2" if known else "_rebuild_tensor_v3")
         if known is None:
             place = (*place, self.plain(tensor.dtype, where))
-        # A tensor that has no attributes is not asked for the module that knows which are the engine's own.
+        # A tensor without attributes does not need the module that knows the engine's own names.
         attributes = self._attributes(tensor, where) if vars(tensor) else {}
         if parameter:
             args: tuple[Any, ...] = (_Call(maker, place), tensor.requires_grad, OrderedDict())
@@ -212,7 +212,7 @@ class Writer:
         return _Call(maker, place)
 
     def _number(self, owner: Any, kind: Any) -> int:
-        """The number of some memory in the file; it is written once, as elements of one dtype."""
+        """The number of a piece of memory in the file; it is written once, with one dtype."""
         number = self._numbers.get(id(owner))
         if number is None:
             number = self._numbers[id(owner)] = len(self.storages)
@@ -224,7 +224,7 @@ class Writer:
         return number
 
     def _storage(self, storage: Any, where: str) -> _Storage:
-        """A storage without a tensor: the memory alone."""
+        """A storage without a tensor: only its memory."""
         typed = hasattr(storage, "dtype")
         kind = storage.dtype if typed else uint8
         owner = (storage.untyped() if typed else storage)._array
@@ -238,7 +238,7 @@ class Writer:
         return _Storage(str(self._number(owner, kind)), full, owner.nbytes // kind.itemsize)
 
     def _attributes(self, tensor: Tensor, where: str) -> dict[str, Any]:
-        """What the program has set on a tensor, as PyTorch writes it."""
+        """The attributes that the program has set on a tensor, in PyTorch's format."""
         from .._tensor.copying import own_attributes
 
         found = own_attributes(tensor).items()
@@ -256,20 +256,20 @@ class Writer:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether an object is the memory behind tensors; nobody has one unless its module is loaded."""
+    """Whether an object is a storage; none exists unless the storages' module is loaded."""
     module = sys.modules.get(f"{__name__.partition('.')[0]}._tensor.storages")
     return module is not None and isinstance(obj, (module.TypedStorage, module.UntypedStorage))
 
 
 def _is_programs(kind: type) -> bool:
-    """Whether a class of tensors is the program's own, and no parameter."""
+    """Whether a tensor class is the program's own, and not a parameter's."""
     from ..nn.parameter import Parameter
 
     return has_names_of_its_own(kind) and not issubclass(kind, Parameter)
 
 
 def _class_name(kind: type) -> Name:
-    """A class by where it is found; an error, as `pickle` has it, if it is not there."""
+    """A class by its importable name; raises as `pickle` does if it cannot be found there."""
     found: Any = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -304,6 +304,6 @@ def _put_all(archive: ZipFile, name: str, pickled: bytes, storages: list[Any]) -
     put("byteorder", "little")
     for number, owner in enumerate(storages):
         memory = owner if owner.flags.c_contiguous else owner.T
-        flat = memory.reshape(-1).view(np.uint8)  # its length is what a large record goes by
+        flat = memory.reshape(-1).view(np.uint8)  # a large record's size is taken from its length
         put(f"data/{number}", flat.data if flat.size else b"")
     put("version", "3\n")

@@ -1,8 +1,8 @@
 """Arithmetic that NumPy does not offer but whose last bit decides equality with PyTorch.
 
-Two things. Fused multiply-add: PyTorch's kernels are compiled for processors with FMA, so `a*b + c`
-is rounded once; NumPy rounds twice. And the C library's elementary functions: NumPy replaces some
-of them by vector versions that differ in the last bit, while `math` calls the C library itself.
+First, fused multiply-add: PyTorch's kernels are compiled for processors with FMA, so `a*b + c`
+is rounded once; NumPy rounds twice. Second, the C library's elementary functions: NumPy replaces some
+of them by vectorised versions that differ in the last bit, while `math` calls the C library itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Doubles: TypeAlias = "npt.NDArray[np.float64]"
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _SPLITTER = 2.0**27 + 1.0
-# Elements treated at a time: the intermediate arrays stay in the processor's cache.
+# Elements per block: the intermediate arrays stay in the processor's cache.
 _CHUNK = 1 << 13
 
 
 def _two_sum(a: Doubles, b: Doubles | float) -> tuple[Doubles, Doubles]:
-    """The rounded sum and what the rounding lost, exactly."""
+    """The rounded sum and its exact rounding error."""
     total = a + b
     b_part = total - a
     lost = total - b_part
@@ -37,7 +37,7 @@ def _two_sum(a: Doubles, b: Doubles | float) -> tuple[Doubles, Doubles]:
 
 
 def _two_product(a: Doubles, b: float) -> tuple[Doubles, Doubles]:
-    """The rounded product and what the rounding lost, exactly (Dekker's splitting)."""
+    """The rounded product and its exact rounding error (Dekker's splitting)."""
     product = a * b
     scaled = _SPLITTER * a
     a_high = scaled - (scaled - a)
@@ -49,10 +49,10 @@ def _two_product(a: Doubles, b: float) -> tuple[Doubles, Doubles]:
 
 
 def _sum_to_odd(a: Doubles, b: Doubles | float) -> Doubles:
-    """a + b, where an inexact sum takes the neighbour whose last bit is one.
+    """a + b, where an inexact sum is rounded to the neighbour whose last bit is one.
 
-    A value rounded to odd may be rounded again to nearest in fewer bits without the error of
-    double rounding, because an odd last bit can never sit on a tie.
+    A value rounded to odd may be rounded again to nearest in fewer bits without double
+    rounding, because an odd last bit can never be a tie.
     """
     total, lost = _two_sum(a, b)
     fix = np.flatnonzero((lost != 0) & (total.view(np.int64) & 1 == 0))
@@ -66,7 +66,7 @@ def _fma64(a: Doubles, b: float, c: float) -> Doubles:
     total, total_lost = _two_sum(product, c)
     result = total + _sum_to_odd(total_lost, product_lost)
     if not np.isfinite(result).all():
-        return a * b + c  # the splitting overflowed; the plain formula knows infinities
+        return a * b + c  # the splitting overflowed; the plain formula handles infinities
     return result
 
 
@@ -100,7 +100,7 @@ def c_library(function: Callable[[float], float], values: Doubles) -> Doubles:
 
 
 def log(values: Doubles) -> Doubles:
-    """The C library's log; `math.log` refuses zero, whose logarithm is minus infinity here."""
+    """The C library's log; `math.log` raises for zero, whose logarithm is minus infinity here."""
     positive = values > 0
     if positive.all():
         return c_library(math.log, values)
@@ -120,7 +120,7 @@ def exp(values: Doubles) -> Doubles:
 
 
 def narrow(values: npt.NDArray[Any], dtype: np.dtype) -> npt.NDArray[Any]:
-    """Cast samples to `dtype` as C++ does: to 16-bit floats by way of single precision."""
+    """Cast samples to `dtype` as C++ does: to 16-bit floats through single precision."""
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore"):

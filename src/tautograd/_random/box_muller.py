@@ -1,14 +1,14 @@
 """Normal numbers: two ways to turn uniform numbers into pairs by the Box-Muller formula.
 
-PyTorch has two. A contiguous target of at least 16 elements is filled in blocks of 16: eight radii
-from the first half of the block, eight angles from the second. Anything else goes one value at a
-time in double precision; each pair yields a value now and one that the generator keeps for the
+PyTorch has both. A contiguous target of at least 16 elements is filled in blocks of 16: eight radii
+from the first half of the block, eight angles from the second. Anything else is drawn one value at a
+time in double precision; each pair yields a value now and one that the generator caches for the
 next call, whatever that call fills.
 
-The block path in single precision uses polynomials for log, sine and cosine (the Cephes ones, in
+The block path in single precision uses polynomials for log, sine and cosine (Cephes's, in
 eight vector lanes with fused multiply-adds). `_log` and `_sin_cos` evaluate the same polynomials;
-every step is computed in double and rounded to single, which is the fused operation, except about
-once in 2**29 steps, where the double rounding shows as one unit in the last place.
+every step is computed in double and rounded to single, which equals the fused operation, except about
+once in 2**29 steps, where double rounding changes the last bit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats: TypeAlias = "npt.NDArray[np.float32]"
 
 BLOCK = 16
 _HALF = BLOCK // 2
-# Pairs treated at a time: the working arrays of a chunk stay in the processor's cache.
+# Pairs per chunk: its working arrays stay in the processor's cache.
 _CHUNK_BLOCKS = 1024
 _FLOAT32 = np.dtype(np.float32)
 
@@ -187,9 +187,9 @@ def block_normals(
 ) -> npt.NDArray[Any]:
     """At least 16 normals by blocks.
 
-    When `count` is no multiple of 16 the last 16 values are drawn anew. In single and double
-    precision the uniforms of the whole array are drawn first, the incomplete block's among them,
-    and thrown away; the 16-bit types draw block by block and waste none.
+    If `count` is not a multiple of 16, the last 16 values are redrawn. In single and double
+    precision the uniforms of the whole array are drawn first, including the incomplete block's,
+    which are discarded; the 16-bit types draw block by block and discard none.
     """
     double = dtype == np.float64
     wide = dtype in (np.float64, np.float32)
@@ -205,17 +205,17 @@ def block_normals(
         used32 = np.concatenate([words[:whole], words[-BLOCK:]]) if remainder else words
         values = _float_blocks(used32, mean, std)
     if remainder:
-        # The new last block overlaps the one before it.
+        # The new last block overlaps the previous one.
         values = np.concatenate([values[: count - BLOCK], values[-BLOCK:]])
     return arithmetic.narrow(values, dtype)
 
 
 def serial_normals(generator: Generator, count: int, mean: float, std: float) -> Doubles:
-    """`count` doubles by the one-at-a-time path, all at once.
+    """`count` doubles by the one-at-a-time path, computed together.
 
-    The value kept from an earlier call comes first, then pairs (cosine, sine); the sine of an
-    unfinished last pair is kept for the next call. It is kept unscaled: mean and std are applied
-    when a value is handed out.
+    The value cached by an earlier call comes first, then pairs (cosine, sine); the sine of an
+    incomplete last pair is cached for the next call. It is cached unscaled: mean and std are applied
+    when a value is used.
     """
     if count == 0:
         return np.empty(0)

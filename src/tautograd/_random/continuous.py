@@ -69,7 +69,7 @@ def uniform(
         if start != 0 or width != 1:
             values = arithmetic.fma32(values, width, start)
         values = arithmetic.narrow(values, kind)
-    # The interval is open above; what rounding lifted onto the bound starts over at the bottom.
+    # The interval is half-open: a value rounded up to the bound wraps to the lower end.
     bottom, top = arithmetic.narrow(np.array([low, high]), kind)
     values[values == top] = bottom
     return values.reshape(sizes)
@@ -86,7 +86,7 @@ def normal(
 ) -> Array:
     """Normal numbers: `torch.randn` and `Tensor.normal_`.
 
-    `contiguous` says whether the tensor to fill is: if not, PyTorch takes the one-at-a-time path
+    `contiguous` says whether the tensor to fill is contiguous: if not, PyTorch takes the one-at-a-time path
     at any size, in memory order (see `shapes.lay_out`). A complex type is filled as twice as many
     real numbers with half the variance.
     """
@@ -104,7 +104,7 @@ def normal(
         )
         return parts.view(kind)[..., 0]
     total = count(sizes)
-    if not total:  # PyTorch comes to no kernel, so any dtype will do
+    if not total:  # PyTorch reaches no kernel, so any dtype will do
         return np.empty(0, kind).reshape(sizes)
     names.require_floating("normal_kernel_cpu", kind)
     if contiguous and total >= BLOCK:
@@ -119,7 +119,7 @@ def log_normal(
     std: float = 2.0,
     dtype: npt.DTypeLike = np.float32,
 ) -> Array:
-    """exp of normal numbers of the one-at-a-time path: `Tensor.log_normal_`."""
+    """exp of normal numbers from the one-at-a-time path: `Tensor.log_normal_`."""
     if not std > 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     sizes = as_shape(shape)

@@ -1,6 +1,6 @@
 """Discrete choices by comparison: Bernoulli, geometric and multinomial.
 
-Each sample costs a fixed number of uniform numbers, so that whole arrays are drawn at once.
+Each sample takes a fixed number of uniform numbers, so whole arrays are drawn at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def bernoulli(
 ) -> Array:
     """One with probability `p`, else zero: `Tensor.bernoulli_(p)`, and the mask of dropout.
 
-    (Older PyTorch drew these from a vendor library on some processors; 2.13 never does.)
+    (Older PyTorch drew these with a vendor library on some processors; 2.13 never does.)
     """
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
@@ -49,7 +49,7 @@ def bernoulli(
 def bernoulli_from(
     generator: Generator, p: Array, dtype: npt.DTypeLike | None = None, shape: Shape | None = None
 ) -> Array:
-    """One with the probability at its place in `p`: `torch.bernoulli(p)`, `bernoulli_(p)`.
+    """One with the probability at the same position of `p`: `torch.bernoulli(p)`, `bernoulli_(p)`.
 
     The result has `p`'s type and shape unless others are given; `p` then broadcasts to the shape.
     Only double-precision probabilities are compared with double-precision uniforms.
@@ -68,7 +68,7 @@ def bernoulli_from(
 
 
 def check_coins(p: Any, dtype: npt.DTypeLike | None) -> np.dtype:
-    """The element type of coins with probabilities `p`, if there can be such."""
+    """The element type of Bernoulli draws with probabilities `p`, if they are valid."""
     kind: np.dtype = p.dtype if dtype is None else names.known(dtype)
     if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED or kind in names.FLOAT8:
         raise names.not_implemented("bernoulli_tensor_cpu_self_", kind)
@@ -79,9 +79,9 @@ def check_coins(p: Any, dtype: npt.DTypeLike | None) -> np.dtype:
 def dropout_mask(
     generator: Generator, shape: Shape, keep: float, dtype: npt.DTypeLike, alignment: int = 16
 ) -> Array:
-    """Ones where dropout keeps an element: on a CPU the coins of `bernoulli`.
+    """Ones where dropout keeps an element: on a CPU the draws of `bernoulli`.
 
-    On a GPU neighbours share a call, as many as the memory's alignment in bytes lets be loaded at once.
+    On a GPU adjacent elements share a call, as many as the memory's alignment lets one load fetch.
     """
     return bernoulli(generator, shape, keep, dtype)
 
@@ -98,7 +98,7 @@ def geometric(
     uniforms = unit_doubles(generator, count(sizes))
     trials = np.ceil(arithmetic.log(uniforms) / math.log1p(-p))
     if kind.kind in "iu":
-        # Through int64, so that a count beyond a small integer type wraps as it does in C.
+        # Through int64, so that a count too large for a small integer type wraps as it does in C.
         trials = np.minimum(trials, 2.0**62).astype(np.int64)
     return arithmetic.narrow(trials, kind).reshape(sizes)
 
@@ -141,9 +141,9 @@ def multinomial(
 def _race(
     generator: Generator, rows: Array, num_samples: int, exponentials: Callable[..., Any]
 ) -> npt.NDArray[np.int64]:
-    """The categories with the largest weight over an exponential number, best first.
+    """The categories with the largest weight divided by an exponential number, best first.
 
-    A single sample is drawn this way even with replacement. Equal scores (weights of zero) come
+    A single sample is drawn this way even with replacement. Ties (weights of zero) are
     in index order, for which PyTorch gives no rule.
     """
     weights = rows.astype(np.float64)
@@ -169,7 +169,7 @@ def _inverted_sums(generator: Generator, rows: Array, num_samples: int) -> npt.N
         raise RuntimeError(
             "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
         )
-    # cumsum adds from left to right in the type of the weights, as the kernel does.
+    # cumsum adds left to right in the type of the weights, as the kernel does.
     sums = np.cumsum(wide, axis=1, dtype=wide.dtype)
     if not (sums[:, -1] > 0).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

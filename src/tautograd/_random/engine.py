@@ -1,8 +1,8 @@
 """The generator: a Mersenne Twister whose words and saved states are those of PyTorch.
 
 PyTorch's CPU generator is MT19937 seeded by the classic one-integer recurrence. NumPy's
-`RandomState` holds the same recurrence in C, so it serves as the word pump; this module adds
-what surrounds the words in PyTorch: 64-bit seeds, the cached second value of a Box-Muller pair,
+`RandomState` implements the same recurrence in C, so it supplies the words; this module adds
+what PyTorch has around them: 64-bit seeds, the cached second value of a Box-Muller pair,
 and the 5056-byte state that `torch.Generator.get_state()` returns, in both directions.
 """
 
@@ -47,13 +47,13 @@ _STATE_LAYOUT = np.dtype(
 )
 
 
-_pumping: weakref.WeakSet[Generator] = weakref.WeakSet()  # those with a pump; `making` guards it
+_pumping: weakref.WeakSet[Generator] = weakref.WeakSet()  # those with a pump; guarded by `making`
 
 
 class _Pumps:
-    """The locks of all pumps as one, which a fork holds.
+    """The locks of all pumps as one lock, held across a fork.
 
-    NumPy holds a pump's lock while it draws. A child that was forked then would wait for it for ever.
+    NumPy holds a pump's lock while it draws. A child forked at that moment would wait for it for ever.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ held_at_fork.append(_Pumps())
 
 
 _spare: list[tuple[Any, int]] = []
-"""Pumps of generators that are gone, and where their states are: one is made in the time that seeds fifty."""
+"""Pumps of collected generators, with the addresses of their states: making one takes as long as fifty seedings."""
 
 
 def _pump_from(seed: int) -> tuple[Any, int]:
@@ -92,7 +92,7 @@ class Generator:
     """A source of random words with the seeding and state rules of `torch.Generator`.
 
     `next_double_normal` and `next_float_normal` hold the unused half of the last Box-Muller pair
-    (or None). They are part of the state: they survive between calls and travel in `get_state`.
+    (or None). They are part of the state: they persist between calls and are included in `get_state`.
     """
 
     on_gpu: Any = False  # whether its numbers are drawn on a GPU
@@ -107,9 +107,9 @@ class Generator:
 
     @property
     def _core(self) -> Any:
-        """The word pump, made at the first word: `numpy.random` is slow to load.
+        """The word pump, created lazily: `numpy.random` is slow to load.
 
-        There is one, however many threads ask first: with two of them, both threads would draw the same numbers.
+        There is only one, however many threads ask first: with two, both threads would draw the same numbers.
         """
         if self._pump is None:
             with making:
@@ -120,7 +120,7 @@ class Generator:
         return self._pump
 
     def __del__(self) -> None:
-        pump, spare = getattr(self, "_pump", None), globals().get("_spare")  # gone when Python ends
+        pump, spare = getattr(self, "_pump", None), globals().get("_spare")  # gone at exit
         if pump is not None and spare is not None and len(spare) < 16:
             spare.append((pump, self._address))
 
@@ -135,9 +135,9 @@ class Generator:
         self.next_float_normal: float | None = None
 
     def next_draw(self, words: int) -> tuple[int, int]:
-        """On a GPU: the seed, and the offset in each thread's stream of a draw of so many words."""
+        """On a GPU: the seed, and each thread's stream offset for a draw of so many words."""
         offset = self.offset
-        self.offset = offset + -(-words // 4) * 4  # a call gives four
+        self.offset = offset + -(-words // 4) * 4  # a call returns four
         return self._initial_seed, offset
 
     def manual_seed(self, seed: int) -> Self:
@@ -157,7 +157,7 @@ class Generator:
         return value
 
     def initial_seed(self) -> int:
-        """The seed last given, as an unsigned 64-bit integer."""
+        """The latest seed, as an unsigned 64-bit integer."""
         return self._initial_seed
 
     def random32(self, count: int) -> npt.NDArray[np.uint32]:
@@ -171,7 +171,7 @@ class Generator:
         if run is not None:
             words = np.empty(count, np.uint32)
             bits = pump._bit_generator
-            with bits.lock:  # the state is NumPy's own, and so is who may change it
+            with bits.lock:  # the state is NumPy's own, guarded by NumPy's lock
                 run(1, 0, words, count, self._address)
             return words
         words = pump.randint(0, 2**32, size=count, dtype=np.uint32)
@@ -184,7 +184,7 @@ class Generator:
 
     def get_state(self) -> npt.NDArray[np.uint8]:
         """The whole state as the 5056 bytes of `torch.Generator.get_state()`."""
-        # NumPy's own `get_state` makes a dictionary and a tuple of the same 625 numbers, in ten times as long.
+        # NumPy's own `get_state` builds a dictionary and a tuple of the same 625 numbers, in ten times as long.
         pump = self._core
         with pump._bit_generator.lock:
             held = np.frombuffer(string_at(self._address, 4 * (_WORDS + 1)), np.uint32)
@@ -219,7 +219,7 @@ class Generator:
         record = np.ascontiguousarray(new_state).reshape(size).view(_STATE_LAYOUT)[0]
         left, following = int(record["left"]), int(record["next"])
         untouched = left == 1 and following == 0
-        # Every state that a real stream reaches has next + left == 625, but for the fresh one.
+        # Every state that a real stream reaches has next + left == 625, except the fresh one.
         consistent = untouched or left + following == _WORDS + 1
         if not record["seeded"] or not 0 < left <= _WORDS or not consistent:
             raise RuntimeError("Invalid mt19937 state")
@@ -233,7 +233,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """An independent generator that goes on with the same numbers."""
+        """An independent generator that continues with the same numbers."""
         return Generator(self.device).set_state(self.get_state())
 
     def get_offset(self) -> int:
@@ -246,10 +246,10 @@ class Generator:
 
 
 class Lookahead:
-    """Uniform doubles one at a time, for samplers that cannot tell how many they will need.
+    """Uniform doubles one at a time, for samplers that do not know how many they will need.
 
     Words are drawn in blocks for speed; leaving the `with` block rewinds the generator and
-    advances it by exactly the words that were used.
+    advances it by exactly the number of words used.
     """
 
     def __init__(self, generator: Generator, block: int) -> None:
@@ -275,7 +275,7 @@ class Lookahead:
         return value
 
     def normal(self) -> float:
-        """The next standard normal of the scalar Box-Muller path, cached second value included."""
+        """The next standard normal of the scalar Box-Muller path, including the cached second value."""
         cached = self._generator.next_double_normal
         if cached is not None:
             self._generator.next_double_normal = None
@@ -300,12 +300,12 @@ def unit_doubles(generator: Generator, count: int) -> npt.NDArray[np.float64]:
         return found
     words = generator.random64(count)
     words &= np.uint64(2**53 - 1)
-    # As int64 the conversion to double is one machine instruction per value; it is exact.
+    # Converting from int64 to double is one machine instruction per value; it is exact.
     return words.view(np.int64).astype(np.float64) * 2.0**-53
 
 
 def coins(generator: Generator, count: int, p: float, dtype: Any) -> npt.NDArray[Any] | None:
-    """Ones of probability `p` and zeros, in one pass; None where there is no kernel for that."""
+    """Ones with probability `p`, else zeros, in one pass; None if there is no kernel for that."""
     run = kernel_for_work("random_bernoulli", dtype, count)
     if run is None:
         return None
@@ -320,7 +320,7 @@ def unit_floats(generator: Generator, count: int) -> npt.NDArray[np.float32]:
 
 
 def floats_of(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:
-    """Floats in [0, 1) from words, which are lost."""
+    """Floats in [0, 1) from words, whose memory is overwritten."""
     run = kernel_for_work("random_floats", _FLOAT32, len(words))
     if run is not None:
         found = words.view(np.float32)

@@ -1,7 +1,7 @@
 """Integers in a range: remainders of random words.
 
-PyTorch reduces a random word modulo the range: a 32-bit word while the range is below 2**28, a
-64-bit word from there on, which keeps the bias of the remainder small.
+PyTorch takes a random word modulo the range: a 32-bit word if the range is below 2**28, else a
+64-bit word, which keeps the bias of the remainder small.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _is_real(kind: np.dtype) -> bool:
 
 
 def _as_kind(value: int, kind: np.dtype) -> int:
-    """`value` cast to the floating-point `kind` and back; what does not fit gives the lowest."""
+    """`value` cast to the floating-point `kind` and back; what does not fit becomes the lowest value."""
     cast = float(narrow(np.array([value], np.int64), kind)[0])
     return int(cast) if abs(cast) < 2.0**63 else _INT64_LOWEST
 
@@ -48,9 +48,9 @@ def _spacing(value: int, kind: np.dtype) -> int:
 
 
 def _inward(low: int, high: int | None, kind: np.dtype) -> tuple[int, int | None]:
-    """Move bounds that `kind` cannot hold to the next values inside that it can.
+    """Move bounds that `kind` cannot represent inward to the next values that it can.
 
-    Otherwise the cast of an integer just inside could land on a bound that is excluded.
+    Otherwise casting an integer just inside could give an excluded bound.
     """
     above_low = _as_kind(low + 1, kind)
     if above_low < low:
@@ -92,7 +92,7 @@ def _remainders(generator: Generator, total: int, span: int, base: int, kind: np
         offsets = (generator.random32(total) % np.uint32(span)).astype(np.uint64)
     else:
         offsets = generator.random64(total) % np.uint64(span)
-    # Unsigned addition wraps around, which is what a negative base needs.
+    # Unsigned addition wraps around, which a negative base needs.
     return narrow((offsets + np.uint64(base % 2**64)).view(np.int64), kind)
 
 
@@ -115,7 +115,7 @@ def randint(
     """Integers in [low, high): `torch.randint` and `Tensor.random_(low, high)`.
 
     With `high=None` the range ends at the largest value of the type (of a floating-point type:
-    the largest up to which all integers are exact), as `random_(low, None)` has it.
+    the largest up to which all integers are exact), as in `random_(low, None)`.
     """
     sizes, kind = as_shape(shape), names.known(dtype)
     if high is None and low == _INT64_LOWEST:
@@ -144,7 +144,7 @@ def randint(
                 f"casted to dtype, but got from={low} > to_inc={last}"
             )
     else:
-        # torch converts the limit of uint64 to a signed integer here, so that it rejects the call.
+        # torch converts the limit of uint64 to a signed integer here, and so rejects the call.
         last = -1 if kind == np.uint64 else _integer_limits(kind)[1]
     _check_bounds(low, last, kind)
     return _remainders(generator, count(sizes), last - low + 1, low, kind).reshape(sizes)
@@ -160,7 +160,7 @@ def random(generator: Generator, shape: Shape, dtype: npt.DTypeLike = np.float32
     else:
         span = _integer_limits(kind)[1] + 1
     total = count(sizes)
-    # Here the width of the word follows the type, not the range.
+    # Here the type, not the range, determines the width of the word.
     wide = kind in (np.int64, np.float64)
     words = generator.random64(total) if wide else generator.random32(total).astype(np.uint64)
     return narrow((words % np.uint64(span)).view(np.int64), kind).reshape(sizes)

@@ -1,7 +1,7 @@
-"""How PyTorch names element types in error messages, and the limits of the types.
+"""PyTorch's names for element types in error messages, and the types' limits.
 
-PyTorch uses two spellings: its own ('Byte') when a kernel is missing, C++'s ('unsigned char')
-when a bound is out of range.
+PyTorch uses two spellings: its own ('Byte') if a kernel is missing, C++'s ('unsigned char')
+if a bound is out of range.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ for _float8 in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"):
     _spoken = f"Float8_{_float8}"
     _NAMES[np.dtype(getattr(ml_dtypes, f"float8_{_float8}"))] = _Names(_spoken, f"c10::{_spoken}")
 
-# Bits of the significand, the implicit one included.
+# Bits of the significand, including the implicit one.
 _DIGITS = {np.dtype(np.float16): 11, bfloat16: 8, np.dtype(np.float32): 24}
 _DIGITS[np.dtype(np.float64)] = 53
 
@@ -75,7 +75,7 @@ def significand_digits(dtype: np.dtype) -> int:
 
 
 def known(dtype: npt.DTypeLike) -> np.dtype:
-    """`dtype` as a NumPy dtype that PyTorch has too."""
+    """`dtype` as a NumPy dtype that PyTorch also has."""
     resolved = np.dtype(dtype)
     if resolved not in _NAMES:
         raise TypeError(f"dtype: {resolved} has no counterpart in PyTorch")
@@ -83,7 +83,7 @@ def known(dtype: npt.DTypeLike) -> np.dtype:
 
 
 def not_implemented(kernel: str, dtype: np.dtype) -> NotImplementedError:
-    """The error for an element type that a kernel does not take."""
+    """The error for an element type that a kernel does not support."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
 
 

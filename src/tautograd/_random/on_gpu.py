@@ -1,9 +1,9 @@
 """Random numbers for a GPU: PyTorch's own there, for the same seed.
 
-A sampler of `_random` is drawn by Philox (`philox`) where PyTorch's kernel of it is a value for each
-element: uniform and normal numbers, coin flips, dropout's masks, whole numbers, permutations. Those that reject
-what they drew (gamma, Poisson, binomial) and those with a kernel of another shape are drawn in main memory,
-from a generator seeded by seed and offset, and brought over.
+A sampler of `_random` is drawn by Philox (`philox`) if PyTorch's kernel for it computes one value per
+element: uniform and normal numbers, Bernoulli draws, dropout's masks, integers, permutations. Rejection samplers
+(gamma, Poisson, binomial) and those whose kernel has another form are drawn in main memory,
+from a generator seeded by seed and offset, and copied over.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _uniform(generator: Any, shape: Any, low: Any = 0.0, high: Any = 1.0, dtype:
     ends = np.array([low, high]).astype(kind)
     start, end = float(ends[0]), float(ends[1])
     found = _reals(generator, shape, kind, philox.UNIFORM, start, float(ends[1] - ends[0]), end)
-    if kind.itemsize == 2:  # which may have been rounded up to the end
+    if kind.itemsize == 2:  # which may have been rounded up to the bound
         found = np.where(found == ends[1], ends[0], found)
     return found
 
@@ -93,7 +93,7 @@ def _bernoulli(generator: Any, shape: Any, p: Any = 0.5, dtype: Any = None) -> A
 def _dropout_mask(
     generator: Any, shape: Any, keep: float, dtype: Any = None, alignment: int = 16
 ) -> Any:
-    """Coins as PyTorch's dropout flips them: in float, and in runs as long as its loads and stores."""
+    """Bernoulli draws as in PyTorch's dropout: in float, and in runs as long as its loads and stores."""
     kind = np.dtype(dtype or _FLOAT32)
     n, run = math.prod(_sizes(shape)), 16 // max(kind.itemsize, 2)
     while run > 1 and (alignment < run * kind.itemsize or n % run):
@@ -107,7 +107,7 @@ def _dropout_mask(
 
 
 class _Words:
-    """A GPU's generator as the source of words for samplers that are arithmetic on them."""
+    """A GPU's generator as a source of words for samplers that are arithmetic on words."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
@@ -128,7 +128,7 @@ def _of_words(sampler: Any) -> Any:
 
 
 def _bernoulli_from(generator: Any, p: Any, dtype: Any = None, shape: Any = None) -> Any:
-    """Coins by probabilities of their own: four neighbours share a call, by a launch that covers them all."""
+    """Bernoulli draws with individual probabilities: four neighbours share a call, in one launch over all of them."""
     kind = check_coins(p, dtype)
     sizes = p.shape if shape is None else _sizes(shape)
     n = math.prod(sizes)
@@ -147,7 +147,7 @@ def _multinomial(generator: Any, probs: Any, num_samples: int, replacement: bool
     return multinomial(generator, probs, num_samples, replacement, exponentials=_exponential)
 
 
-# Where keys of a permutation are equal, the first of them shuffles the places that they share.
+# Where keys of a permutation are equal, the first of them shuffles their shared positions.
 _TIES = r"""
 extern "C" __global__ void ties(const Word* keys, Int* order, Int n, Int seed, Int offset) {
   Int first = (Int)blockIdx.x * blockDim.x + threadIdx.x, size = 1;
@@ -172,13 +172,13 @@ _compiled: list[Any] = []
 
 
 def _permutation(generator: Any, n: int, dtype: Any) -> Any:
-    """The places of random keys, sorted; where keys are equal they are shuffled once more."""
+    """The indices that sort random keys; equal keys are shuffled once more."""
     kind = names.known(dtype)
     check_size(n, kind)
     backend = cuda_array.backend
     if n == 0:
         return wrap(backend.empty((0,), kind))
-    # So many bits that all keys differ with a probability of nine in ten.
+    # Enough bits that all keys differ with a probability of nine in ten.
     bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
     # PyTorch draws signed numbers below the largest one; their lowest bits are those of the remainder.
     most = 2**32 - 1 if bits <= 32 else 2**64 - 1
@@ -214,12 +214,12 @@ KERNELS: dict[Any, Callable[..., Any]] = {
     random: _of_words(random),
     uniform: _uniform,
 }
-# Those that a graph can draw anew at each launch: a kernel that is told seed and offset, and conversions.
+# Samplers that a graph can redraw at each launch: a kernel that gets seed and offset, and conversions.
 _CAPTURED = {bernoulli, cauchy, dropout_mask, exponential, log_normal, normal, uniform}
 
 
 def sampler_on_gpu(sampler: Callable[..., Any]) -> Callable[..., Any]:
-    """A sampler of `_random` whose result lies on the GPU of its generator."""
+    """A sampler of `_random` whose result is on its generator's GPU."""
     function = getattr(sampler, "sampler", sampler)
     given: dict[str, Any] = getattr(sampler, "options", {})
 

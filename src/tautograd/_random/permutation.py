@@ -1,11 +1,11 @@
-"""Random permutations: Fisher and Yates' shuffle, whose order of draws PyTorch's results follow.
+"""Random permutations by the Fisher-Yates shuffle, in PyTorch's order of draws.
 
-Step i swaps entry i with a partner at or after i. As written that is a loop, and a kernel runs it
-where there is one. Without a kernel a short one runs as it stands, and of a long one the swaps are
-solved instead of executed. Let D(i) be the value at place i when step i begins. Step i carries D(i)
-to its partner's place, so D(i) is D of the last earlier step whose partner was i, or i itself if
-there was none: a forest of pointers to earlier steps, whose roots doubling finds in a few passes.
-The value that step i brings to place i was likewise left at the partner's place by the last earlier
+Step i swaps entry i with a partner at or after i. Written that way it is a loop, which a kernel runs
+if there is one. Without a kernel a short shuffle runs as that loop, and for a long one the swaps are
+solved instead of executed. Let D(i) be the value at position i when step i begins. Step i moves D(i)
+to its partner's position, so D(i) is D of the last earlier step whose partner was i, or i itself if
+there was none: a forest of pointers to earlier steps, whose roots pointer doubling finds in a few passes.
+The value that step i moves to position i was likewise left at the partner's position by the last earlier
 step with the same partner.
 """
 
@@ -25,10 +25,10 @@ from .engine import Generator
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Below this the list of swaps is faster than sorting and doubling.
+# Below this a list of swaps is faster than sorting and doubling.
 _LOOP_UP_TO = 600
 
-_FLOAT64 = np.dtype(np.float64)  # which a kernel of whole numbers goes by
+_FLOAT64 = np.dtype(np.float64)  # chooses the kernel, although the numbers are integers
 _PRECISION_LIMITS = {
     np.dtype(np.float16): (2**11 + 1, "2049"),
     np.dtype(np.float32): (2**24 + 1, "2^24+1"),
@@ -62,14 +62,14 @@ def _solve(partners: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
     steps = np.arange(len(partners))
     source = np.arange(len(partners) + 1)
     moving = partners != steps
-    # Of several assignments to one place the last stands, which is the last earlier step.
+    # Of several assignments to one position the last wins, which is the last earlier step.
     source[partners[moving]] = steps[moving]
     while True:
         further = source[source]
         if np.array_equal(further, source):
             break
         source = further
-    # Sorted by partner and then by step, a step follows the last one with the same partner.
+    # Sorted by partner and then by step, a step directly follows the last one with the same partner.
     keys = (partners.astype(np.uint64) << np.uint64(32)) | steps.astype(np.uint64)
     keys.sort()
     by_partner = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
@@ -101,7 +101,7 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> n
 
 
 def permutations(generator: Generator, shape: Sequence[int], dtype: npt.DTypeLike) -> Any:
-    """One permutation along the last dimension for each place in the others."""
+    """One permutation along the last dimension for each index of the others."""
     *batch, n = shape
     if not batch:
         return randperm(generator, n, dtype)

@@ -1,15 +1,15 @@
-"""Philox on a GPU, counted as PyTorch counts it: the same seed gives PyTorch's numbers there, too.
+"""Philox on a GPU, with PyTorch's counters: the same seed gives PyTorch's numbers there, too.
 
 A GPU's generator is a seed and an offset. Word k of thread t is the hash of (offset / 4 + k / 4, t) with the
-seed for a key (Salmon et al., 2011), four words a call, so every thread finds its own numbers. Which thread's
+seed as the key (Salmon et al., 2011), four words per call, so every thread computes its own numbers. Which thread's
 word an element gets depends on how PyTorch launches its kernels, and so on the GPU: `Launch` is that rule.
 
-- *grid*: as many threads as elements, up to those that the GPU holds at once; then each goes on to
-  the element a whole grid further, with the next value of the same call.
-- *vector*: neighbours share a call. Dropout draws so, in runs as long as its loads and stores.
+- *grid*: as many threads as elements, up to what the GPU holds at once; then each continues with
+  the element one whole grid further, using the next value of the same call.
+- *vector*: neighbours share a call. Dropout draws this way, in runs as long as its loads and stores.
 
-A draw moves the offset on by the words that a thread may have used; a captured graph is told seed and
-offset anew at each launch.
+A draw advances the offset by the words that a thread may have used; a captured graph is passed seed and
+offset again at each launch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from .._arrays.cuda import cuda_array
 
 BLOCK = 256  # threads
-WORDS = 4  # of a call
+WORDS = 4  # per call
 
 HASH = r"""
 typedef long long Int;
@@ -43,8 +43,8 @@ typedef %(kind)s T;
 #define EACH %(each)d
 """
 
-# Uniform in (0, 1]: a word for float, 53 bits of two for double. Normal: Box and Muller's pairs. In float the
-# functions are the fast ones, which PyTorch takes here.
+# Uniform in (0, 1]: one word for float, 53 bits of two for double. Normal: Box-Muller pairs. In float the
+# functions are the fast ones, as in PyTorch.
 _REALS = r"""
 __device__ float unit(unsigned x) { return x * 2.3283064e-10f + (2.3283064e-10f / 2.0f); }
 __device__ double unit(unsigned x, unsigned y) {
@@ -93,7 +93,7 @@ __device__ void normals(const unsigned w[4], T r[4]) {
 #endif
 """
 
-# Whole words, of which whole numbers are remainders: of 32 bits, or two joined.
+# Words, whose remainders give the integers: of 32 bits, or two joined.
 _WORDS = r"""
 __device__ void words(const unsigned w[4], T r[4]) {
 #if WIDE
@@ -141,7 +141,7 @@ _KINDS = {"f": "float", "d": "double", "I": "unsigned", "L": "Word"}
 
 
 class Distribution(NamedTuple):
-    """What is made of words: `words` gives the values of a call, `value` an element for one of them."""
+    """How words become values: `words` gives the values of a call, `value` the element for one of them."""
 
     words: str
     value: str
@@ -185,10 +185,10 @@ def fill(
     blocks: int = 0,
     words: int = 0,
 ) -> Any:
-    """Fill an array of the library's own with numbers, in the order of its memory.
+    """Fill one of the library's arrays with numbers, in memory order.
 
-    `vector` is the length of runs of elements that share a call; `blocks` and `words` are for kernels that do
-    not launch, or count, by the rule.
+    `vector` is the length of runs of elements that share a call; `blocks` and `words` are for kernels whose launch
+    size, or word count, does not follow the rule.
     """
     if not out.size:
         return out
@@ -215,11 +215,11 @@ def fill(
 
 
 def next_draw(generator: Any, words: int) -> tuple[int, int]:
-    """The seed, as C's signed number, and the offset of a draw in which no thread uses more words."""
+    """The seed, as a C signed number, and the offset of a draw in which no thread uses more words."""
     seed, offset = generator.next_draw(words)
     return seed - (1 << 64) if seed >> 63 else seed, offset
 
 
 def _told(seed: int, offset: int) -> list[float]:
-    """What a captured graph is told of a draw: numbers that a double holds exactly."""
+    """A draw's parameters for a captured graph: numbers that a double represents exactly."""
     return [float(offset), float(seed & 0xFFFFFFFF), float(seed >> 32 & 0xFFFFFFFF)]

@@ -1,7 +1,7 @@
-"""Samplers by rejection: Poisson, binomial and gamma, and with gamma Dirichlet.
+"""Rejection samplers: Poisson, binomial and gamma, and through gamma, Dirichlet.
 
 How many uniform numbers a sample takes depends on the numbers themselves, and the next sample
-starts where the last one stopped. So these are loops over the elements, with the numbers read
+starts where the previous one stopped. So these are loops over the elements, which read the numbers
 through a `Lookahead`. Parameters are prepared for the whole array beforehand, in the precision in
 which PyTorch computes them: that of the array for its own arithmetic, double for the rest.
 """
@@ -89,12 +89,12 @@ def _poisson_large(rate: float, source: Lookahead) -> int:
 
 
 def _whole(value: float) -> int:
-    """The integer below, in 64 bits; what does not fit is the least of them, as on x86-64."""
+    """The integer below, in 64 bits; what does not fit becomes the lowest one, as on x86-64."""
     return math.floor(value) if abs(value) < 2.0**63 else -(2**63)
 
 
 def _power(base: float, exponent: float) -> float:
-    """C's: what is too large is infinite, and no error."""
+    """C's `pow`: overflow gives infinity, not an error."""
     try:
         return math.pow(base, exponent)
     except OverflowError:
@@ -123,10 +123,10 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
     shape = trials.shape
     trials, probability = trials.ravel(), probability.ravel()
     one = kind.type(1)
-    # The rarer outcome is counted; successes are what is left.
+    # The rarer outcome is counted; successes are the complement.
     swapped = probability > 0.5
     rare = np.where(swapped, one - probability, probability).astype(kind)
-    with np.errstate(invalid="ignore"):  # infinitely many trials without a chance
+    with np.errstate(invalid="ignore"):  # infinitely many trials with probability zero
         expected = trials * rare
     unknown = np.isnan(probability) | np.isnan(trials)  # PyTorch's loop over NaN trials never ends
     plain = ~((trials <= 0) | (probability <= 0) | (probability >= 1) | unknown)
@@ -201,7 +201,7 @@ def _binomial_large(
         us = 0.5 - abs(u)
         if us == 0:
             continue
-        if math.isinf(n):  # PyTorch's arithmetic in full: infinity, or what is left of two
+        if math.isinf(n):  # PyTorch's arithmetic in full: infinity, or the remainder of two
             if us >= 0.07 and v <= tight:
                 return math.inf if u > 0 else math.nan
             continue
@@ -235,7 +235,7 @@ def standard_gamma(generator: Generator, concentration: Array) -> Array:
     with np.errstate(divide="ignore"):
         inverse = (one / alpha).astype(np.float64)
     raised = np.where(boosted, alpha + one, alpha).astype(kind)
-    # One third is a single-precision constant in PyTorch, whatever the type of the array.
+    # PyTorch uses a single-precision constant for one third, whatever the type of the array.
     d = (raised - kind.type(np.float32(1) / np.float32(3))).astype(np.float64)
     rows = zip(alpha.tolist(), boosted.tolist(), inverse.tolist(), d.tolist(), strict=True)
     with Lookahead(generator, _block(alpha.size, 6)) as source:
@@ -243,7 +243,7 @@ def standard_gamma(generator: Generator, concentration: Array) -> Array:
     smallest = np.finfo(kind).tiny
     with np.errstate(over="ignore"):
         values = np.array(samples, np.float64).astype(kind)
-    # The comparison is false for NaN, too: a bad concentration gives the smallest number.
+    # The comparison is false for NaN, too: an invalid concentration gives the smallest number.
     return np.where(values > smallest, values, smallest).reshape(concentration.shape)
 
 
@@ -252,11 +252,11 @@ def dirichlet(generator: Generator, concentration: Array) -> Array:
     kind = names.known(concentration.dtype)
     if kind not in (np.float32, np.float64):
         raise names.not_implemented("dirichlet", kind)
-    # Gamma numbers in double, so that small ones do not vanish before they are divided.
+    # Gamma numbers in double, so that small ones do not underflow before they are divided.
     parts = standard_gamma(generator, concentration.astype(np.float64))
     shares = (parts / parts.sum(axis=-1, keepdims=True)).astype(kind)
     least, most = np.finfo(kind).tiny, np.nextafter(kind.type(1), kind.type(0))
-    # The comparison is false for NaN, too: infinite shares are no shares.
+    # The comparison is false for NaN, too: infinite shares are not shares.
     found: np.ndarray = np.minimum(np.where(shares > least, shares, least), most)
     return found
 
@@ -265,7 +265,7 @@ _SQUEEZE = float(np.float32(0.0331))
 
 
 def _gamma(alpha: float, boosted: bool, inverse: float, d: float, source: Lookahead) -> float:
-    """Marsaglia and Tsang's method (2000); a concentration below one is raised by one first."""
+    """Marsaglia and Tsang's method (2000); a concentration below one is increased by one first."""
     scale = 1.0
     if boosted:
         if alpha == 0:

@@ -1,8 +1,8 @@
-"""Sizes and memory order: what surrounds a flat run of samples.
+"""Sizes and memory order: turning a flat run of samples into an array.
 
-A sampler draws a flat run of numbers; PyTorch lays the run into a tensor in the order of the
+A sampler draws a flat run of numbers; PyTorch fills a tensor with them in the order of the
 tensor's memory, not of its indices. For a contiguous tensor the two agree. For another layout,
-`lay_out` gives the array, in index order, that the run becomes.
+`lay_out` gives the array, in index order, that results.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def count(shape: Shape) -> int:
 def memory_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     """The dimensions from the fastest-moving to the slowest, as PyTorch's iteration sorts them.
 
-    An insertion sort from the last dimension on, because the order is not total: a zero stride
-    compares with nothing, and equal strides are told apart by size.
+    It is an insertion sort from the last dimension on, because the order is not total: a zero stride
+    is incomparable, and equal strides are ordered by size.
     """
 
     def moves_faster(first: int, second: int) -> int:
