@@ -1,4 +1,4 @@
-"""Optimizers: how parameters follow their gradients."""
+"""Optimizers: how parameters are updated from their gradients."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Adafactor: second moments kept as a row and a column per matrix."""
+"""Adafactor: second moments stored as one row and one column per matrix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Adafactor(Optimizer):
                     saved["step"] = scalar(float(saved["step"]), group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
+        """Update the parameters from their gradients."""
         return self._step_with(closure)
 
     def _update_group(self, group: dict[str, Any], number: int) -> None:

@@ -1,9 +1,9 @@
-"""Parameters that are updated together, and the memory of their states.
+"""Batches of parameters that are updated together, and the memory of their states.
 
-Small parameters are laid end to end and updated by one run of the program, their states in one piece
+Small parameters are concatenated and updated by one run of the program, with their states in one piece
 of memory (each parameter's state is a view of its part), so that a step costs a handful of array
 functions however many parameters there are. A large parameter is updated in blocks that stay in the
-processor's cache, by several threads. Complex parameters are pairs of real numbers; half precision is
+processor's cache, by several threads. Complex parameters are viewed as pairs of real numbers; half precision is
 computed in float32 and rounded where PyTorch rounds.
 """
 
@@ -26,8 +26,8 @@ from .._ops.thread_pool import in_parallel
 from .._tensor.tensor import Tensor
 from ._program import Formula, Program, execute, program_of
 
-SMALL = 8192  # elements: up to this many a parameter is laid end to end with others
-BLOCK = 32768  # elements: what a large one is cut into; what a block needs stays in the cache
+SMALL = 8192  # elements: up to this size parameters are concatenated
+BLOCK = 32768  # elements per block of a large one; a block's data stays in the cache
 _ndarray = np.ndarray
 _data_of = attrgetter("_data")
 
@@ -55,7 +55,7 @@ class Batch:
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    # On a GPU: how the constants of the next step are found, where a graph of the step is replayed.
+    # On a GPU: computes the constants of the next step, when a graph of the step is replayed.
     on_gpu = False
     recompute: Any = None
 
@@ -71,7 +71,7 @@ def _in_one_piece(tensors: list[Tensor]) -> Any:
 
 
 class SmallBatch(Batch):
-    """Small contiguous parameters of one dtype, end to end."""
+    """Small contiguous parameters of one dtype, concatenated."""
 
     def __init__(
         self, owners: list[Tensor], scalars: list[list[Tensor]], states: list[list[Tensor]]
@@ -85,7 +85,7 @@ class SmallBatch(Batch):
         self.gradient_bytes = _bytes(self.gradient)
         stops = np.cumsum([a.size for a in self.arrays]).tolist()
         spans = [slice(b - a.size, b) for a, b in zip(self.arrays, stops, strict=True)]
-        # Bytes to bytes is several times faster than an assignment between arrays.
+        # Copying bytes is several times faster than an assignment between arrays.
         self.bytes = [_bytes(a) for a in self.arrays]
         parts = [_bytes(self.flat[span]) for span in spans]
         self.copies = list(zip(self.bytes, parts, strict=True))
@@ -122,10 +122,10 @@ class SmallBatch(Batch):
     def _bind(self, formula: Formula, flags: Any, names: tuple[str, ...]) -> Any:
         program = program_of(formula, flags, names, len(self.rows), self.real, self.compute)
         row, constants = program.constants()
-        # Writes numbers into the row as an assignment does, in half the time.
+        # Writes numbers to the row as an assignment does, in half the time.
         write = Struct(f"{row.size}{row.dtype.char}").pack_into
         stored = [a.view(self.real) for a in (self.flat, self.gradient, *self.rows)]
-        for array in stored:  # machine code goes by the size of the first
+        for array in stored:  # machine code uses the first one's size
             if array.size != stored[0].size:
                 refuse_sizes(array, stored[0])
         memory = program.memory(stored[0].size)
@@ -150,7 +150,7 @@ class LargeBatch(Batch):
 
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         (owner,) = self.owners
-        # Looked at once: another thread may give a tensor other memory at any moment.
+        # Read once: another thread may give a tensor other memory at any moment.
         targets = [owner._data, *(row[0]._data for row in self.states)]
         data, given = targets[0], owner._grad._data
         for state in targets[1:]:
@@ -178,7 +178,7 @@ def _run_in_blocks(program: Program, arrays: list[Any], constants: list[Any], pl
     size = arrays[0].size
 
     def run(start: int, stop: int) -> None:
-        """The part from `start` to `stop`, which one thread does."""
+        """Update the part from `start` to `stop`, in one thread."""
         memory = program.memory(min(BLOCK, stop - start))
         wide = [] if plain else [np.empty(BLOCK, program.compute) for _ in arrays]
         places: list[Any] = []
@@ -206,7 +206,7 @@ def _run_in_blocks(program: Program, arrays: list[Any], constants: list[Any], pl
 
 
 class ForeignBatch(Batch):
-    """Arrays of another kind: the formula itself, in one piece."""
+    """Arrays of another type: the formula itself, in one piece."""
 
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         (owner,) = self.owners
@@ -220,7 +220,7 @@ class ForeignBatch(Batch):
 
 
 class Layout:
-    """How the parameters of a group that have gradients are batched, for as long as it holds."""
+    """How those parameters of a group that have gradients are batched; reused as long as it is valid."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ class Layout:
     def holds(
         self, members: list[Tensor], states: list[dict[str, Any]], names: Sequence[str]
     ) -> bool:
-        """Whether these parameters and their states are where this layout put them."""
+        """Whether these parameters and their states are still where this layout put them."""
         if len(members) != self.count or names != self.names:
             return False
         tensors = chain(members, *map(self.getter, states))
@@ -284,7 +284,7 @@ def _on_gpu(data: Any, states: Sequence[Tensor]) -> bool:
 
 
 def _require_fit(state: Any, data: Any) -> None:
-    """A state is of its parameter's shape and dtype, unless either was replaced, or comes from another model."""
+    """Require a state to have its parameter's shape and dtype; it may not if either was replaced or loaded."""
     if state.shape != data.shape:
         refuse_sizes(state, data)
     if state.dtype != data.dtype:
@@ -296,7 +296,7 @@ def _require_fit(state: Any, data: Any) -> None:
 
 
 def refuse_sizes(a: Any, b: Any) -> NoReturn:
-    """The error for arrays of one parameter that differ in shape, though they would broadcast."""
+    """The error for arrays of one parameter with different shapes, even if they would broadcast."""
     check_broadcast(a.shape, b.shape)
     raise RuntimeError(
         f"The size of tensor a {list(a.shape)} must match the size of tensor b {list(b.shape)}: a "
@@ -305,7 +305,7 @@ def refuse_sizes(a: Any, b: Any) -> NoReturn:
 
 
 def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:
-    """Lay arrays end to end. Joining their bytes is several times faster than np.concatenate."""
+    """Concatenate arrays. Joining their bytes is several times faster than np.concatenate."""
     dtype = flat.dtype
     for array in arrays:
         if array.dtype is not dtype and array.dtype != dtype:
@@ -314,7 +314,7 @@ def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:
         try:
             flat_bytes[:] = b"".join(arrays)
             return
-        except (BufferError, TypeError, ValueError):  # a layout that bytes cannot tell
+        except (BufferError, TypeError, ValueError):  # a layout that a memoryview cannot express
             pass
     np.concatenate(arrays, None, flat, casting="unsafe")
 
@@ -326,7 +326,7 @@ def _bytes(array: Any) -> memoryview:
 
 
 def _several(names: Sequence[str]) -> Any:
-    """A function that takes these entries of a dictionary, as a tuple."""
+    """A function that returns these entries of a dictionary as a tuple."""
     if len(names) > 1:
         return itemgetter(*names)
     if not names:
@@ -336,21 +336,21 @@ def _several(names: Sequence[str]) -> Any:
 
 
 def _computed_in(dtype: Any) -> tuple[Any, Any]:
-    """The real dtype an array is seen as, and the one its formula is computed in."""
+    """The real dtype that an array is viewed as, and the one its formula is computed in."""
     if dtype.kind == "c":
         dtype = np.empty(0, dtype).real.dtype
     return dtype, np.dtype(np.float32) if dtype.itemsize == 2 else dtype
 
 
 def _flat(array: Any, real: Any) -> tuple[Any, bool]:
-    """An array as one row of real numbers, and whether it is the same memory."""
+    """An array as one row of real numbers, and whether it shares memory."""
     if array.flags.c_contiguous:
         return array.reshape(-1).view(real), True
     return array.flatten().view(real), False
 
 
 def _real_number(value: Any) -> Any:
-    """A setting as a real number: one that is complex may be written with no imaginary part."""
+    """A setting as a real number; a complex one must have a zero imaginary part."""
     if isinstance(value, float):
         return value
     if np.iscomplexobj(value):

@@ -1,4 +1,4 @@
-"""Optimizers' settings: which of them a group of parameters has, and checks in PyTorch's words."""
+"""Optimizer settings: which ones a parameter group has, and checks with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._tensor.tensor import Tensor
 
 
 def chosen(arguments: dict[str, Any], names: str) -> dict[str, Any]:
-    """Of a constructor's arguments those that a group has, in the order that PyTorch's has."""
+    """Those of a constructor's arguments that a group has, in PyTorch's order."""
     return {name: arguments[name] for name in names.split()}
 
 
@@ -24,7 +24,7 @@ def check_learning_rate(lr: Any, text: str = "Invalid learning rate: ") -> None:
 
 
 def check_settings(**settings: Any) -> None:
-    """The settings that mean the same in every optimizer, in the order given."""
+    """Check the settings that mean the same in every optimizer, in the order given."""
     for name, value in settings.items():
         if name == "lr":
             check_learning_rate(value)
@@ -43,7 +43,7 @@ def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
 
 
 def check_dtype(name: str, parameter: Tensor) -> None:
-    """Refuse a parameter that no formula can update: whole numbers, and floats of a single byte."""
+    """Refuse a parameter that no formula can update: integers, and single-byte floats."""
     kind = parameter.dtype
     if kind.is_complex or (kind.is_floating_point and kind.itemsize > 1):
         return

@@ -1,8 +1,8 @@
 """Optimizers whose update is a formula per element: all but a few.
 
-A subclass names its scalar states (`step`), its states with the shape of the parameter, its formula,
+A subclass declares its scalar states (`step`), its states with the shape of the parameter, its formula,
 the flags that choose between variants of the formula and the constants it is computed with. How the
-formula is run over many parameters is no concern of it.
+formula runs over many parameters is not its concern.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ USUAL_SETTINGS: dict[str, Any] = {
 
 
 class Elementwise(Optimizer):
-    """Parameters that follow their gradients element by element."""
+    """Base of optimizers that update parameters element by element."""
 
     _scalars: tuple[str, ...] = ("step",)
-    _shaped: tuple[str, ...]  # states with the parameter's shape, where no option changes them
-    _formula_varies = False  # whether the step count decides which numbers the formula has
+    _shaped: tuple[str, ...]  # states with the parameter's shape, unless an option changes them
+    _formula_varies = False  # whether the step count decides which constants the formula has
     _capturable_devices = CAPTURABLE
     _capturable_names = "params and state_steps"
 
     def _allow_fused(self, fused: Any, foreach: Any, differentiable: Any) -> None:
-        """A fused step, which takes a `GradScaler`'s scale by itself; not together with everything."""
+        """Mark a fused step, which applies a `GradScaler`'s scale itself; it excludes some other options."""
         check_fused(fused, foreach, differentiable)
         if fused:
             self._step_supports_amp_scaling = True
 
-    # --- what a subclass says ------------------------------------------------------------------
+    # --- declared by a subclass ----------------------------------------------------------------
 
     @staticmethod
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
@@ -68,11 +68,11 @@ class Elementwise(Optimizer):
         return self._shaped
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        """What chooses between variants of the formula."""
+        """The flags that choose between variants of the formula."""
         return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        """The numbers of the formula at this step; `scalars` are arrays, changed in place."""
+        """The formula's constants at this step; `scalars` are arrays, updated in place."""
         raise NotImplementedError
 
     def _new_state(self, p: Tensor, group: Group) -> State:
@@ -85,7 +85,7 @@ class Elementwise(Optimizer):
     # --- a step --------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
+        """Update the parameters from their gradients."""
         return self._step_with(closure)
 
     def _update_group(self, group: Group, number: int) -> None:
@@ -114,7 +114,7 @@ class Elementwise(Optimizer):
             self._update_differentiably(group, members, states)
             return
         if modes.recorder is not None:
-            if modes.deferred is not None:  # else the step as a whole is one call
+            if modes.deferred is not None:  # else the whole step is one call
                 modes.deferred.force(
                     f"a step of {whose_step(self) or 'an optimizer inside of another'}"
                 )
@@ -138,7 +138,7 @@ class Elementwise(Optimizer):
     def _batched(
         self, group: Group, number: int, members: list[Tensor], states: list[State]
     ) -> Layout:
-        """How these parameters are updated together: as before, for as long as that holds."""
+        """How these parameters are batched: the previous layout, as long as it is valid."""
         names = self._scalars + self._names(group)
         layout: Layout | None = self._layouts.get(number)
         if layout is None or not layout.holds(members, states, names):
@@ -146,7 +146,7 @@ class Elementwise(Optimizer):
         return layout
 
     def _states_of(self, members: list[Tensor], group: Group) -> list[State]:
-        """What is remembered of each parameter, from its first step on."""
+        """Each parameter's state, created at its first step."""
         states: list[State] = list(map(self.state.__getitem__, members))
         if not all(states):
             for p, state in zip(members, states, strict=True):
@@ -162,7 +162,7 @@ class Elementwise(Optimizer):
             )
 
     def _scaled_down(self, members: list[Tensor]) -> bool:
-        """With a gradient scaler: unscale, and say whether the step is to be done."""
+        """With a gradient scaler: unscale, and return whether to do the step."""
         found_inf, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
         if found_inf is not None and found_inf.item():
             return False
@@ -174,10 +174,10 @@ class Elementwise(Optimizer):
     def _update_differentiably(
         self, group: Group, members: list[Tensor], states: list[State]
     ) -> None:
-        """The same formula as recorded operations on tensors."""
+        """Apply the same formula as recorded operations on tensors."""
         flags, names = self._flags(group), self._names(group)
         for p, state in zip(members, states, strict=True):
-            check_writable(p)  # first of all: a leaf that wants a gradient cannot be updated so
+            check_writable(p)  # first: a leaf that requires grad cannot be updated so
             scalars = [state[name] for name in self._scalars]
             constants = self._constants(group, [t if t.requires_grad else t._data for t in scalars])
             c = SimpleNamespace(**{k: lift(v) for k, v in constants.items()})
@@ -207,7 +207,7 @@ class Elementwise(Optimizer):
 
 
 class TwoMoments(Elementwise):
-    """Averages of the gradient and of its square; a decay of weights in the gradient, or beside the step."""
+    """Averages of the gradient and its square, with weight decay in the gradient or decoupled."""
 
     _shaped = ("exp_avg", "exp_avg_sq")
     _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
@@ -218,7 +218,7 @@ class TwoMoments(Elementwise):
 
 
 def state_like(p: Tensor, value: Any = 0) -> Tensor:
-    """A state like a parameter that is this number everywhere; of its class, where that is a program's."""
+    """A state shaped like a parameter and filled with a number; of its class, if that is a user's."""
     if type(p) is not Tensor and speaks(type(p)):
         found = FUNCTIONS["full_like"](p, value) if value else FUNCTIONS["zeros_like"](p)
         if isinstance(found, Tensor):
@@ -227,13 +227,13 @@ def state_like(p: Tensor, value: Any = 0) -> Tensor:
 
 
 def scalar(value: float, group: Group) -> Tensor:
-    """A count or another number that belongs to a parameter, as a tensor."""
+    """A step count or another number that belongs to a parameter, as a tensor."""
     wide = get_default_dtype().name == "float64" and not group.get("fused")
     return make(np.array(value, np.float64 if wide else np.float32))
 
 
 def number(value: Any) -> Any:
-    """A setting as a number; a tensor stays one where its gradient is wanted."""
+    """A setting as a number; a tensor stays one if its gradient is wanted."""
     if type(value) is float:
         return value
     if isinstance(value, Tensor):
@@ -244,15 +244,15 @@ def number(value: Any) -> Any:
 
 
 def advance(row: Any) -> Any:
-    """Count a step in a scalar state, whose entries are all at the same one, and give its value.
-    (An array of one element is the slowest that can be added to in place.)"""
+    """Increment the step count of a scalar state, whose entries are all equal, and return it.
+    (In-place addition is slowest of all for an array of one element.)"""
     row.fill(row.item(0) + 1)
     return at(row)
 
 
 def at(row: Any) -> Any:
     """A scalar state's value: a Python number, or what PyTorch's tensors would compute with."""
-    if isinstance(row, Tensor):  # one that wants a gradient; it will be changed again
+    if isinstance(row, Tensor):  # one that requires grad; it will be changed again
         return row.clone()
     return row[()] if modes.now.grad else row.item(0)
 

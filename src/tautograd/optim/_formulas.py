@@ -1,7 +1,7 @@
-"""The words update formulas are written in: PyTorch's, each rounded once.
+"""The operations in which update formulas are written: PyTorch's, each rounded once.
 
-An optimizer's formula is made of these functions and of NumPy's. They run on arrays, on the values of
-a program that is being written down (`_program.py`) and on recorded tensors alike. In half precision
+An optimizer's formula consists of these functions and of NumPy's. They work on arrays, on the values of
+a program being recorded (`_program.py`) and on recorded tensors alike. In half precision
 PyTorch computes each of these in float32 and rounds its result; `rounded` marks where.
 """
 
@@ -15,18 +15,18 @@ from .._autograd.lifted import Lifted
 
 
 def rounded(x: Any) -> Any:
-    """A value as the parameter's dtype has it."""
+    """A value rounded to the parameter's dtype."""
     keep = getattr(x, "rounded", None)
     return x if keep is None else keep()
 
 
 def narrow(number: Any) -> Any:
-    """A constant of the formula as the parameter's dtype has it; an array has that already."""
+    """A constant of the formula rounded to the parameter's dtype; an array already is."""
     return rounded(number) if getattr(number, "is_constant", False) else number
 
 
 def add(x: Any, y: Any, alpha: Any = None) -> Any:
-    """x + alpha·y; unlike in the others, PyTorch rounds the numbers in it before."""
+    """x + alpha·y; unlike in the others, PyTorch rounds the constants in it first."""
     return rounded(x + (narrow(y) if alpha is None else y * narrow(alpha)))
 
 
@@ -39,7 +39,7 @@ def divide(x: Any, y: Any) -> Any:
 
 
 def over(number: Any, x: Any) -> Any:
-    """number / x, which to PyTorch is the number times 1 / x."""
+    """number / x, which PyTorch computes as the number times 1 / x."""
     return rounded(rounded(1.0 / x) * number)
 
 
@@ -67,11 +67,11 @@ def detached(x: Any) -> Any:
     return Lifted(x.tensor.detach().clone()) if isinstance(x, Lifted) else x
 
 
-# --- steps that several formulas begin with --------------------------------------------------------
+# --- first steps shared by several formulas --------------------------------------------------------
 
 
 def decayed(p: Any, g: Any, c: Any, maximize: Any, decays: Any) -> Any:
-    """The gradient to follow: its negative where the aim is a maximum, with the weight decay in it."""
+    """The gradient to follow: negated for maximisation, with the weight decay added."""
     if maximize:
         g = -g
     return add(g, p, c.decay) if decays else g

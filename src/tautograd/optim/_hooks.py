@@ -1,4 +1,4 @@
-"""Functions a user hangs on the steps of an optimizer, or on those of all optimizers."""
+"""Hooks on the steps of one optimizer, or of all optimizers."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def whose_step(optimizer: Any) -> str:
-    """Whose code runs in a step of this optimizer, if not the library's alone; else nothing."""
+    """What user code a step of this optimizer runs, for messages; empty if it is all the library's."""
     home = sys.modules.get(type(optimizer).__module__)
     if not internal[getattr(home, "__file__", None) or "<>"]:
         return "an optimizer whose class is not the library's"
     code = getattr(vars(optimizer).get("step"), "__code__", None)
     if "step" in vars(optimizer) and (code is None or not internal[code.co_filename]):
-        return "an optimizer whose `step` was replaced"  # a scheduler's own only notes the call
+        return "an optimizer whose `step` was replaced"  # a scheduler's own only records the call
     return ""
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimizer's `step`, with the hooks before and after it."""
+    """An optimizer's `step`, with hooks before and after it."""
 
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:

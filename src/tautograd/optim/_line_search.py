@@ -1,7 +1,7 @@
-"""A step length that satisfies the strong Wolfe conditions, found by bracketing and cubic fits.
+"""A step length that satisfies the strong Wolfe conditions, found by bracketing and cubic interpolation.
 
-The algorithm is that of Nocedal and Wright (Numerical Optimization, 3.5 and 3.6), with the choices that
-PyTorch makes where the book leaves them open, so that both take the same steps.
+The algorithm is that of Nocedal and Wright (Numerical Optimization, 3.5 and 3.6), with PyTorch's choices
+where the book leaves them open, so that both take the same steps.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Point(NamedTuple):
-    """A step length, with the loss, the gradient and the slope along the direction there."""
+    """A step length, with the loss, the gradient and the directional slope there."""
 
     t: Any
     loss: Any
@@ -20,7 +20,7 @@ class Point(NamedTuple):
 
 
 def cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
-    """Where the cubic through two points with their slopes is least, within bounds."""
+    """The minimum of the cubic through two points with their slopes, within bounds."""
     low, high = bounds or ((a.t, b.t) if a.t <= b.t else (b.t, a.t))
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
@@ -43,7 +43,7 @@ def strong_wolfe(
     curvature: float = 0.9,
     tolerance: float = 1e-9,
 ) -> tuple[Any, Any, Any, int]:
-    """The loss, the gradient and the step length that were found, and the evaluations it took."""
+    """The loss, gradient and step length found, and the number of evaluations."""
     largest = direction.abs().max()
 
     def point(t: Any) -> Point:
@@ -56,7 +56,7 @@ def strong_wolfe(
     def is_flat(p: Point) -> bool:
         return bool(abs(p.slope) <= -curvature * start.slope)
 
-    # Go out until a minimum lies between two points.
+    # Extend the step until a minimum is bracketed.
     previous, now = start, point(t)
     count = 0
     bracket: list[Point] = [start, now]
@@ -79,7 +79,7 @@ def strong_wolfe(
         bracket = [start, now]
     evaluations = count + 1
 
-    # Shrink the bracket until a point in it will do.
+    # Shrink the bracket until a point in it satisfies the conditions.
     stalled = False
     low = 0 if bracket[0].loss <= bracket[-1].loss else 1
     while not done and count < max_evaluations:
@@ -105,7 +105,7 @@ def strong_wolfe(
 
 
 def _away_from(ends: tuple[Any, Any], t: Any, stalled: bool) -> tuple[Any, bool]:
-    """A trial step, moved inward if it is close to an end for the second time, or beyond it."""
+    """A trial step, moved inward if it is beyond an end, or close to one for the second time."""
     nearest, farthest = min(ends), max(ends)
     margin = 0.1 * (farthest - nearest)
     if not min(farthest - t, t - nearest) < margin:

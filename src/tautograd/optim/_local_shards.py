@@ -1,6 +1,6 @@
-"""A step on parameters that are spread over ranks: each rank updates its shards, by its shards of the gradients.
+"""A step on parameters sharded over ranks: each rank updates its shards, from its shards of the gradients.
 
-That is the whole step for an optimizer whose update is a function of elements. Its states lie as the parameters do.
+That is the whole step for an elementwise optimizer. Its states are sharded like the parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..distributed.tensor._redistribute import redistributed
 
 @contextlib.contextmanager
 def shards_of(optimizer: Any, group: dict[str, Any]) -> Iterator[None]:
-    """Inside, the distributed parameters of a group, their gradients and states are this rank's shards."""
+    """A context in which a group's distributed parameters, gradients and states are replaced by this rank's shards."""
     whole = [(p, p._data) for p in group["params"] if type(p._data) is DistributedArray]
     if whole and not optimizer._by_elements:
         raise RuntimeError(

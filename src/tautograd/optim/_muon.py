@@ -1,4 +1,4 @@
-"""Muon: momentum made orthogonal, for the matrices of hidden layers."""
+"""Muon: orthogonalised momentum, for the matrices of hidden layers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Muon(Optimizer):
                 )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
+        """Update the parameters from their gradients."""
         return self._step_with(closure)
 
     def _update_group(self, group: dict[str, Any], number: int) -> None:
@@ -77,7 +77,7 @@ class Muon(Optimizer):
 
 
 def orthogonalised(matrix: Any, coefficients: Any, steps: int, eps: float) -> Any:
-    """A matrix with its singular values brought near one, by a quintic iteration in bfloat16."""
+    """A matrix with its singular values moved near one, by a quintic iteration in bfloat16."""
     check(steps < 100, "Number of steps must be less than 100 for computational efficiency")
     check(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
@@ -85,7 +85,7 @@ def orthogonalised(matrix: Any, coefficients: Any, steps: int, eps: float) -> An
     x = matrix.bfloat16()
     if tall:
         x = x.T
-    x = x.div(x.norm().clamp(min=eps))  # the largest singular value is one or less
+    x = x.div(x.norm().clamp(min=eps))  # the largest singular value is at most one
     addmm = FUNCTIONS["addmm"]
     for _ in range(steps):
         gram = x @ x.T
@@ -94,7 +94,7 @@ def orthogonalised(matrix: Any, coefficients: Any, steps: int, eps: float) -> An
 
 
 def _factor(adjust: str | None, rows: int, columns: int) -> float:
-    """What the learning rate is multiplied by, so that matrices of all shapes move alike."""
+    """The factor on the learning rate that makes updates of all shapes comparable."""
     if adjust == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))

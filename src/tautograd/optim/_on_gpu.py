@@ -1,9 +1,9 @@
 """Parameters on a GPU: an optimizer's step as one kernel over all of them.
 
-The formula of an optimizer is a `Program`, a list of array functions. Here that list becomes the body
+An optimizer's formula is a `Program`, a list of array functions. Here that list becomes the body
 of a kernel in CUDA C, each function an expression of one element, so that every element is read and
-written once. A table in the GPU's memory says where the parameters and their states are; the
-gradients, which may lie elsewhere at each step, are handed over with the launch.
+written once. A table in GPU memory holds the addresses of the parameters and their states; those of the
+gradients, which may change at each step, are passed with the launch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ._batches import Batch
 from ._program import Formula, Program, program_of
 
 _C_NAMES = {"f": "float", "d": "double"}
-_THREADS, _EACH = 256, 4  # threads of a block, and elements of a thread
-_MOST = 448  # gradients' addresses that fit into a launch
-# What functions of a program are in C, of elements a, b and c.
+_THREADS, _EACH = 256, 4  # threads per block, elements per thread
+_MOST = 448  # gradient addresses that fit into one launch
+# The functions of a program in C, applied to elements a, b and c.
 _EXPRESSIONS = {
     "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "negative": "-a",
     "sqrt": "sqrt(a)", "square": "a * a", "reciprocal": "(T)1 / a", "absolute": "fabs(a)",
@@ -47,7 +47,7 @@ def fits(p: Any, states: Sequence[Any]) -> bool:
 
 
 def source_of(program: Program, code: str, room: int) -> str:
-    """The kernel of a program, with room for the addresses of so many gradients."""
+    """The source of a program's kernel, with room for the addresses of so many gradients."""
     inputs, names = program.inputs, len(program.names)
     lines = [f"T v{inputs + i} = (T)c[{i}];" for i in range(names)]
     for i, extra in enumerate(program.extra, inputs + names):
@@ -136,7 +136,7 @@ class GpuBatch(Batch):
 
 
 def as_value(numbers: Any) -> Any:
-    """A row of numbers as what a kernel takes by value: to CuPy, an array of one element."""
+    """A row of numbers in the form that a kernel takes by value: for CuPy, an array of one element."""
     return numbers.view(f"V{numbers.nbytes}")
 
 
@@ -173,7 +173,7 @@ class _Part:
 
 
 def _dense(gradient: Any, dtype: Any) -> Any:
-    """A gradient by rows."""
+    """A gradient, made row-major."""
     if gradient.dtype != dtype or not gradient.dense:
         return wrap(cuda_array.backend.cupy.ascontiguousarray(gradient.raw, dtype))
     return gradient

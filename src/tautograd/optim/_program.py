@@ -1,9 +1,9 @@
-"""A formula as a list of array functions that write into memory they are given.
+"""A formula as a list of array functions that write to preallocated memory.
 
 A formula such as `m + (g - m) * weight` makes a new array for every operator. Run once on `Value`s, which
-note what is done to them, it becomes a `Program`: the same NumPy functions in the same order, each
-with a place for its result. Results go where they belong (a new state over the old one, once nobody
-needs the old one), intermediate ones into scratch memory that is used again as soon as it is free.
+record the operations applied to them, it becomes a `Program`: the same NumPy functions in the same order, each
+with a destination for its result. Final results are written in place (a new state over the old one, once the old
+one is no longer needed), intermediate ones to scratch memory that is reused as soon as it is free.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Value(NDArrayOperatorsMixin):
 
 
 class _Trace:
-    """What was done, in order: (function, numbers of its inputs, number of its result)."""
+    """The recorded operations, in order: (function, numbers of its inputs, number of its result)."""
 
     def __init__(self, dtype: Any, compute: Any) -> None:
         self.compute = compute
@@ -75,7 +75,7 @@ class _Trace:
 
 
 class Program:
-    """Instructions on places: parameter, gradient, states, constants, then literals and scratch."""
+    """Instructions on slots: parameter, gradient, states, constants, then literals and scratch."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class Program:
         self.extra: list[Any] = []  # literals (arrays) and scratch (dtypes) after the constants
         self._first_extra = 2 + states + len(names)
         self._runs = 0
-        self._kernel: Any = False  # not asked for yet
+        self._kernel: Any = False  # not requested yet
         places = [p.number, *(s.number for s in old)]
         self.instructions = self._place(trace, list(zip(places, [new, *news], strict=True)))
 
     def _place(self, trace: _Trace, results: list[tuple[int, Value]]) -> list[tuple[Any, ...]]:
-        """Give each result a place, and write down (function, places)."""
+        """Assign each result a slot, and return the instructions as (function, slots)."""
         last_use = {}
         for i, (_, inputs, _) in enumerate(trace.notes):
             last_use.update(dict.fromkeys(inputs, i))
@@ -118,7 +118,7 @@ class Program:
         for number, constant in trace.literals.items():
             where[number] = self._new(constant)
         free: dict[Any, list[int]] = {}
-        scratch: dict[int, Any] = {}  # place -> its dtype
+        scratch: dict[int, Any] = {}  # slot -> its dtype
         instructions: list[tuple[Any, ...]] = []
         for i, (function, inputs, result) in enumerate(trace.notes):
             for number in set(inputs):
@@ -142,7 +142,7 @@ class Program:
         return instructions
 
     def kernel(self, size: int) -> Any:
-        """Machine code for a run on so many elements, which gives the same bits; None where NumPy's functions run."""
+        """Machine code for a run on so many elements, with identical bits; None if NumPy's functions are used."""
         if self._kernel is False:
             self._runs += 1 + size // _A_RUN
             if kernels.pays_for_a_compiler(self._runs):
@@ -172,12 +172,12 @@ class Program:
         return [x if isinstance(x, np.ndarray) else np.empty(size, x) for x in self.extra]
 
     def constants(self) -> tuple[Any, list[Any]]:
-        """An array to write the constants into, and each of them as a 0-dim array."""
+        """An array for the constants, and each of them as a 0-dim view of it."""
         row = np.zeros(len(self.names), self.compute)
         return row, [row[i : i + 1].reshape(()) for i in range(len(self.names))]
 
     def bind(self, places: Sequence[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
-        """The instructions with arrays in their places."""
+        """The instructions with their slots replaced by arrays."""
         return [(function, tuple([places[i] for i in at])) for function, at in self.instructions]
 
 
@@ -197,7 +197,7 @@ def program_of(
     dtype: Any,
     compute: Any,
 ) -> Program:
-    """The program of a formula, written down once."""
+    """The program of a formula, recorded once and cached."""
     key = formula, flags, names, states, dtype
     found = _programs.get(key)
     if found is None:
@@ -222,7 +222,7 @@ def _minimum(x: Any, y: Any, out: Any = None) -> Any:
 
 
 _A_RUN = 4  # elements that take as long as the calls of a run
-# These two take the place of their result by name only.
+# These two take their output only as a keyword argument.
 _TAKING_OUT: dict[Any, Any] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
@@ -230,7 +230,7 @@ def _copy(source: Any, out: Any) -> None:
     np.copyto(out, source)
 
 
-# What these are called where machine code is written.
+# Their names in machine code.
 _NAMES = {_where: "where", _maximum: "maximum", _minimum: "minimum", _copy: "copy"}
 
 

@@ -1,4 +1,4 @@
-"""An optimizer's settings and states as a dictionary, with parameters by their number, and back."""
+"""Converting an optimizer's settings and states to a dictionary, with parameters by index, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Groups = list[dict[str, Any]]
 
 
 def packed(state: dict[Any, Any], groups: Groups) -> dict[str, Any]:
-    """What `state_dict` gives."""
+    """The result of `state_dict`."""
     numbers: dict[int, int] = {}
     packed_groups = []
     start = 0
@@ -31,7 +31,7 @@ def packed(state: dict[Any, Any], groups: Groups) -> dict[str, Any]:
 
 
 def unpacked(state_dict: dict[str, Any], own: Groups) -> dict[str, Any]:
-    """The state and the groups of an optimizer that has the parameters of the groups `own`."""
+    """The state and groups for an optimizer that has the parameters of the groups `own`."""
     saved = deepcopy(state_dict["param_groups"])
     if len(own) != len(saved):
         raise ValueError("loaded state dict has a different number of parameter groups")
@@ -62,7 +62,7 @@ def unpacked(state_dict: dict[str, Any], own: Groups) -> dict[str, Any]:
 
 
 def _as_state_of(param: Tensor, value: Any, group: dict[str, Any], key: Any = None) -> Any:
-    """Saved state with the dtype of its parameter; step counts keep theirs."""
+    """Saved state cast to its parameter's dtype; step counts keep theirs."""
     if isinstance(value, Tensor):
         if key == "step":
             fixed = group.get("capturable") or group.get("fused")

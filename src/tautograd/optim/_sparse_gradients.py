@@ -1,6 +1,6 @@
-"""Steps along sparse gradients: SGD, Adagrad and SparseAdam take them, all other optimizers refuse them.
+"""Steps along sparse gradients: SGD, Adagrad and SparseAdam accept them, all other optimizers refuse.
 
-Only rows that have a gradient are touched. What is done is PyTorch's, element by element.
+Only rows that have a gradient are updated, element by element as PyTorch does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._tensor.tensor import Tensor, make
 
 
 def dense_only(optimizer: Any, group: dict[str, Any]) -> dict[str, Any]:
-    """Update the parameters whose gradients are sparse; the group without them."""
+    """Update the parameters whose gradients are sparse; returns the group without them."""
     sparse = [p for p in group["params"] if p._grad is not None and _is_sparse(p)]
     if not sparse:
         return group
@@ -39,7 +39,7 @@ def _number(value: Any) -> float:
 
 
 def _add(target: Any, places: Any, values: Any) -> None:
-    """Add what a sparse array holds to a dense one, in the order in which it is listed."""
+    """Add a sparse array's elements to a dense array, in the order in which they are listed."""
     np.add.at(target, tuple(places), values.astype(target.dtype, copy=False))
 
 

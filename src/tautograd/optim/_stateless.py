@@ -1,4 +1,4 @@
-"""An optimizer's step on parameters and a state that are not its own."""
+"""An optimizer's step on external parameters and state."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def swap_in_optimizer_params_and_state(
     swapin_parameters: dict[str, Tensor],
     swapin_optim_state: dict[str, Any],
 ) -> Iterator[None]:
-    """Inside the block the optimizer has the parameters and the state that are given.
+    """A context in which the optimizer uses the given parameters and state.
 
-    The parameters come in the order of the optimizer's; the state is like what `state_dict` gives.
+    The parameters are in the order of the optimizer's; the state has the form of `state_dict`'s.
     """
     _check(optimizer, swapin_optim_state)
     groups = optimizer.param_groups
@@ -46,7 +46,7 @@ def swap_in_optimizer_params_and_state(
         )
         swapped.append({**saved, "params": params})
         for p, number in zip(params, numbers, strict=True):
-            # Tensors are the given ones, changed in place; the dictionary is not.
+            # The given tensors themselves are changed in place; the dictionary is not.
             state[p] = dict(swapin_optim_state["state"].get(number, {}))
     known = {number for saved in saved_groups for number in saved["params"]}
     extra = [key for key in swapin_optim_state["state"] if key not in known]
@@ -97,7 +97,7 @@ def _check(optimizer: Optimizer, given: Any) -> None:
 
 
 def _numbers(i: int, group: dict[str, Any], saved: Any) -> list[int]:
-    """The numbers of the parameters of a saved group that fits this one."""
+    """The indices of the parameters of the saved group that matches this one."""
     _need(
         isinstance(saved, dict),
         f"{_NAME} requires each optimizer param group to be a dictionary.",

@@ -58,7 +58,7 @@ class Adagrad(Elementwise):
         return {"step": scalar(0.0, group), "sum": state_like(p, start)}
 
     def share_memory(self) -> None:
-        """Move the sums to memory that processes share."""
+        """Move the sums to shared memory."""
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()

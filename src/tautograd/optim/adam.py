@@ -72,7 +72,7 @@ class Adam(Elementwise):
             _check_tensor("lr", group["lr"], True, False, RuntimeError)
         decay = group["weight_decay"]
         decays = isinstance(decay, Tensor) or decay != 0
-        # Without a decay nobody asks how it is done.
+        # Without weight decay it makes no difference how it is done.
         return bool(group["maximize"]), decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""AdamW: Adam whose weight decay does not go through the moments."""
+"""AdamW: Adam with decoupled weight decay, which does not go through the moments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam with weight decay beside the step, not in the gradient (Loshchilov and Hutter, 2019)."""
+    """Adam with decoupled weight decay, which is not in the gradient (Loshchilov and Hutter, 2019)."""
 
     def __init__(
         self,

@@ -51,9 +51,9 @@ class ASGD(Elementwise):
         steps, etas, mus = scalars
         step, eta, mu = steps.item(0) + 1, etas.item(0), mus.item(0)
         lr, lambd = number(group["lr"]), group["lambd"]
-        # Of the next step: tensors of the default dtype, whichever the states are loaded in.
+        # For the next step: tensors of the default dtype, whichever the states are loaded in.
         shrunk = 1 + lambd * lr * step
-        if isinstance(group["lr"], Tensor) and shrunk < 0:  # a tensor's power is real, or none
+        if isinstance(group["lr"], Tensor) and shrunk < 0:  # a tensor's power is real, or NaN
             shrunk = math.nan
         try:
             eta_next = complex(lr / (shrunk ** group["alpha"])).real
@@ -61,9 +61,9 @@ class ASGD(Elementwise):
             eta_next = 0.0
         except ZeroDivisionError:
             if not (group["foreach"] or isinstance(group["lr"], Tensor)):
-                raise  # a number is divided; a tensor's quotient is infinite
+                raise  # a number divided by zero raises; a tensor's quotient is infinite
             eta_next = lr * math.inf
-        advance(steps)  # from here on nothing can fail
+        advance(steps)  # nothing can fail from here on
         etas[...] = scalar(eta_next, group)._data
         mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}

@@ -1,4 +1,4 @@
-"""L-BFGS: steps along a direction that remembers how past steps changed the gradient."""
+"""L-BFGS: steps along a direction computed from how past steps changed the gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEMBERED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Liu and Nocedal, 1989); `step` needs a closure, and calls it often."""
+    """Limited-memory BFGS (Liu and Nocedal, 1989); `step` needs a closure, and calls it repeatedly."""
 
     _by_elements = False
 
@@ -49,7 +49,7 @@ class LBFGS(Optimizer):
         return params
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
-        """Up to `max_iter` steps; `closure` computes the loss and its gradients anew."""
+        """Take up to `max_iter` steps; `closure` recomputes the loss and its gradients."""
         with no_grad():
             return self._step(closure)
 
@@ -60,12 +60,12 @@ class LBFGS(Optimizer):
             )
         group = self.param_groups[0]
         evaluate = enable_grad()(closure)
-        # All of the state is kept with the first parameter.
+        # The whole state is stored with the first parameter.
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = evaluate()
-        for p in self._params:  # all of them move, also without a gradient
+        for p in self._params:  # all of them move, even without a gradient
             self._check_parameter(p)
         state["func_evals"] += 1
         gradient = self._flat_gradient()
@@ -73,7 +73,7 @@ class LBFGS(Optimizer):
             return first_loss
         search = group["line_search_fn"]
         known = search is None or (isinstance(search, str) and search == "strong_wolfe")
-        if not known and group["max_iter"] > 0:  # else nothing is searched
+        if not known and group["max_iter"] > 0:  # else there is no search
             raise RuntimeError("only 'strong_wolfe' is supported")
         _Descent(self, group, state, evaluate).run(float(first_loss), gradient)
         return first_loss
@@ -160,7 +160,7 @@ class _Descent:
         state.update({name: getattr(self, name) for name in _REMEMBERED})
 
     def _remember(self, gradient: Any) -> None:
-        """Keep the last step and what it changed, if the curvature along it is positive."""
+        """Store the last step and the change it made, if the curvature along it is positive."""
         change = gradient.sub(self.prev_flat_grad)
         step = self.d.mul(self.t)
         product = change.dot(step)
@@ -174,7 +174,7 @@ class _Descent:
             self.H_diag = product / change.dot(change)
 
     def _direction(self, gradient: Any) -> Any:
-        """The inverse Hessian times the negative gradient, by the two loops over the history."""
+        """The inverse Hessian times the negative gradient, by the two-loop recursion."""
         count = len(self.old_dirs)
         weights = self.state.setdefault("al", [None] * self.group["history_size"])
         q = gradient.neg()
@@ -188,10 +188,10 @@ class _Descent:
         return direction
 
     def _advance(self, start: Point, last: bool, evaluations: int) -> tuple[Any, Any, int]:
-        """Move along the direction; the loss and gradient there, and the evaluations it took."""
+        """Move along the direction; returns the loss and gradient there, and the number of evaluations."""
         if self.group["line_search_fn"] is None:
             self.owner._move(self.t, self.d)
-            if last:  # nobody will ask for the gradient there
+            if last:  # the gradient there is not needed
                 return start.loss, start.gradient, 0
             loss = float(self.evaluate())
             return loss, self.owner._flat_gradient(), 1
@@ -202,7 +202,7 @@ class _Descent:
                 self.owner._move(t, self.d)
                 loss = float(self.evaluate())
                 gradient = self.owner._flat_gradient()
-            finally:  # also if the closure fails at a point that is only tried
+            finally:  # also if the closure fails at a trial point
                 for p, saved in zip(self.owner._params, here, strict=True):
                     p.copy_(saved)
             return loss, gradient
@@ -217,7 +217,7 @@ def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
-# The line search by the names under which libraries import it.
+# The line search under the names by which libraries import it.
 
 
 def _strong_wolfe(
@@ -225,7 +225,7 @@ def _strong_wolfe(
     x: Any, t: Any, d: Any, f: Any, g: Any, gtd: Any,
     c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
 ) -> tuple[Any, Any, Any, int]:  # fmt: skip
-    """The loss, the gradient and the step along `d` from `x` that were found, and the evaluations it took."""
+    """The loss, gradient and step found along `d` from `x`, and the number of evaluations."""
     start = Point(0, f, g, gtd)
     return strong_wolfe(
         lambda step: obj_func(x, step, d), t, d, start, max_ls, c1, c2, tolerance_change
@@ -235,5 +235,5 @@ def _strong_wolfe(
 def _cubic_interpolate(
     x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
 ) -> Any:
-    """Where the cubic through two points with their slopes is least."""
+    """The minimum of the cubic through two points with their slopes."""
     return cubic_minimum(Point(x1, f1, None, g1), Point(x2, f2, None, g2), bounds)

@@ -31,14 +31,14 @@ __all__ = [
 ]
 
 
-# The module of sparse arrays: loaded once a program makes one.
+# The module of sparse arrays, loaded once a program makes one.
 SPARSE = "tautograd._arrays.sparse.base"
-# The module of tensors that are spread over ranks, likewise.
+# The module of distributed tensors, likewise.
 DISTRIBUTED = "tautograd.distributed.tensor._array"
 
 
 class _Required:
-    """In place of a setting that has no default."""
+    """Placeholder for a setting without a default."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -49,7 +49,7 @@ required = _Required()
 
 class _Prepared:
     """An attribute that `_prepare` sets, for an optimizer whose `__init__` was never called: a wrapper around
-    another one may set its groups itself. (A `__getattr__` would do, but Python then takes the long way to
+    another one may set its groups itself. (A `__getattr__` would work, but it makes Python slower at looking up
     every attribute of an optimizer.)"""
 
     __slots__ = ("name",)
@@ -65,18 +65,18 @@ class _Prepared:
 
 
 class Optimizer:
-    """Parameters in groups, each with its settings, and what is remembered of each parameter."""
+    """Parameters in groups, each with its settings, and the state of each parameter."""
 
     defaults: dict[str, Any]
     state: defaultdict[Any, Any]
     param_groups: list[dict[str, Any]]
 
     profile_hook_step = staticmethod(with_hooks)
-    _for_sparse_gradients = ""  # the optimizer that takes them in place of this one
-    _by_elements = True  # whether an element's update depends on that element of parameter, gradient and state alone
+    _for_sparse_gradients = ""  # the optimizer to use instead for sparse gradients
+    _by_elements = True  # whether updates are elementwise in parameter, gradient and state
 
     _takes_complex = True
-    _any_made = False  # whether there has been an optimizer in this process
+    _any_made = False  # whether this process has created any optimizer
 
     _optimizer_step_pre_hooks: Any = _Prepared()
     _optimizer_step_post_hooks: Any = _Prepared()
@@ -114,7 +114,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def _prepare(self) -> None:
-        """What is not part of the saved state."""
+        """Set what is not part of the saved state."""
         if not Optimizer._any_made:
             Optimizer._any_made = True
         self._optimizer_step_pre_hooks = OrderedDict()
@@ -148,12 +148,12 @@ class Optimizer:
         return text + ")"
 
     def _accelerator_graph_capture_health_check(self) -> None:
-        """A place for accelerators; nothing to check on the CPU."""
+        """A hook for accelerators; there is nothing to check on the CPU."""
 
     # --- groups --------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with settings of their own."""
+        """Add parameters with their own settings."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -216,7 +216,7 @@ class Optimizer:
             group["param_names"] = names
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zero."""
+        """Reset the gradients of all parameters to None, or to zero."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -233,11 +233,11 @@ class Optimizer:
     # --- stepping ------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
+        """Update the parameters from their gradients."""
         raise NotImplementedError
 
     def _step_with(self, closure: Callable[[], Any] | None) -> Any:
-        """Every group's update, after the closure that computes the loss again."""
+        """Update every group, after calling the closure that recomputes the loss."""
         before = modes.now.grad
         loss = None
         if closure is not None:
@@ -254,7 +254,7 @@ class Optimizer:
         set_grad(differentiable)
         try:
             for number, group in enumerate(self.param_groups):
-                if SPARSE in sys.modules:  # a program without sparse tensors has no such gradients
+                if SPARSE in sys.modules:  # without sparse tensors there are no such gradients
                     from ._sparse_gradients import dense_only
 
                     group = dense_only(self, group)
@@ -270,11 +270,11 @@ class Optimizer:
         return loss
 
     def _update_group(self, group: dict[str, Any], number: int) -> None:
-        """Change the parameters of one group."""
+        """Update the parameters of one group."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        """Refuse what cannot be updated before anything is: a step is done whole, or not at all."""
+        """Refuse what cannot be updated before any update: a step is done entirely, or not at all."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
@@ -328,7 +328,7 @@ class Optimizer:
     # --- saving --------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings and the state, with parameters by their number."""
+        """The settings and the state, with parameters by index."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         found = packed(self.state, self.param_groups)
@@ -339,7 +339,7 @@ class Optimizer:
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the settings and the state that `state_dict` gave."""
+        """Restore the settings and the state that `state_dict` returned."""
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             result = hook(self, state_dict)

@@ -1,4 +1,4 @@
-"""Rprop: steps of their own size, which grows while the sign of the gradient stays."""
+"""Rprop: each element has its own step size, which grows while the gradient's sign stays the same."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Rprop(Elementwise):
         previous, size = states
         if maximize:
             g = -g
-        turn = multiply(g, previous)  # below zero where the sign has changed
+        turn = multiply(g, previous)  # negative where the sign has changed
         factor = np.where(turn > 0, narrow(c.grow), np.where(turn < 0, narrow(c.shrink), 1.0))
         size = rounded(np.minimum(np.maximum(multiply(size, factor), c.smallest), c.largest))
-        # There the parameter stays, and the next sign is not compared with this one.
+        # There the parameter is unchanged, and the next sign is not compared with this one.
         g = np.where(turn < 0, 0.0, g)
         move = np.where(g > 0, -size, np.where(g < 0, size, 0.0))
         return add(p, move), (g, size)

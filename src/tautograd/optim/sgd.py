@@ -57,11 +57,11 @@ class SGD(Elementwise):
         self._allow_fused(fused, foreach, differentiable)
 
     def _update_group(self, group: Group, number: int) -> None:
-        """Parameters at their first step take the gradient for their momentum: a group of their own."""
+        """Handle parameters at their first step, whose momentum is the gradient, as a separate group."""
         if group["momentum"] == 0:
             super()._update_group({**group, "first": False}, number)
             return
-        # PyTorch keeps the momentum of a parameter that never had a gradient as None.
+        # PyTorch stores None as the momentum of a parameter that never had a gradient.
         params = [p for p in group["params"] if p._grad is not None]
         new = [p for p in params if self.state[p].get("momentum_buffer") is None]
         if not new:

@@ -1,4 +1,4 @@
-"""SparseAdam: Adam for gradients that are mostly absent, as of an `Embedding(sparse=True)`."""
+"""SparseAdam: Adam for gradients that are mostly absent, as those of `Embedding(sparse=True)`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SparseAdam(Optimizer):
             check(not found, f"{kind.title()} params at indices {found}: SparseAdam {needs}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
+        """Update the parameters from their gradients."""
         return self._step_with(closure)
 
     def _check_parameter(self, parameter: Tensor) -> None:
@@ -53,4 +53,4 @@ class SparseAdam(Optimizer):
             )
 
     def _update_group(self, group: dict[str, Any], number: int) -> None:
-        """Sparse gradients have been taken out of the group, and others were refused."""
+        """A no-op: sparse gradients have been taken out of the group, and others were refused."""

@@ -1,4 +1,4 @@
-"""Averages of a model's weights: over steps (SWA) or fading (EMA), and what goes with them."""
+"""Averages of a model's weights: equal (SWA) or exponential (EMA), and what goes with them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_multi_avg_fn() -> Average:
-    """A function that takes a list of values into a list of equal averages, in place."""
+    """A function that includes a list of values in a list of equal averages, in place."""
 
     def swa_update(averages: Any, values: Any, count: Any) -> None:
         with no_grad():
@@ -74,7 +74,7 @@ def get_swa_multi_avg_fn() -> Average:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """A function that gives an average moved towards a value."""
+    """A function that returns an average moved towards a value."""
     _check_decay(decay)
 
     def ema_update(average: Any, value: Any, count: Any) -> Any:
@@ -85,7 +85,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """A function that gives an equal average with one value more."""
+    """A function that returns an equal average that includes one more value."""
 
     def swa_update(average: Any, value: Any, count: Any) -> Any:
         with no_grad():
@@ -119,11 +119,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the model gives with the averaged parameters."""
+        """The model's forward with the averaged parameters."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the present parameters of `model` into the averages."""
+        """Include the current parameters of `model` in the averages."""
         if self.use_buffers:
             own = itertools.chain(self.module.parameters(), self.module.buffers())
             others = itertools.chain(model.parameters(), model.buffers())
@@ -151,7 +151,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of batch norms anew, over all of the data."""
+    """Recompute the running statistics of batch norms over all of the data."""
     from ..nn.modules.batchnorm import _BatchNorm
 
     norms: list[Any] = [module for module in model.modules() if isinstance(module, _BatchNorm)]
@@ -174,7 +174,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """The learning rate annealed to the constant one of weight averaging."""
+    """Anneals the learning rate to the constant one of weight averaging."""
 
     anneal_func: Callable[[float], float]
 
@@ -232,11 +232,11 @@ class SWALR(LRScheduler):
         self.anneal_func = self._cosine_anneal if strategy == "cos" else self._linear_anneal
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but its optimizer and its function."""
+        """The state of the schedule, without its optimizer and its function."""
         return {k: v for k, v in super().state_dict().items() if k != "anneal_func"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)
 

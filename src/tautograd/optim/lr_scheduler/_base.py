@@ -1,4 +1,4 @@
-"""What all schedules share: counting epochs, writing learning rates, saving, and warnings of misuse."""
+"""What all schedules share: counting epochs, setting learning rates, saving, and warnings of misuse."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LRScheduler:
 
     @contextmanager
     def _while(self, name: str) -> Iterator[None]:
-        """An attribute set to True for the length of a block."""
+        """A context in which an attribute is True."""
         setattr(self, name, True)
         try:
             yield
@@ -77,11 +77,11 @@ class LRScheduler:
             setattr(self, name, False)
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but its optimizer."""
+        """The state of the schedule, without its optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
@@ -94,7 +94,7 @@ class LRScheduler:
 
     @replayed
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch; after the optimizer's step."""
+        """Advance to the next epoch; call it after the optimizer's step."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
                 warnings.warn(
@@ -140,7 +140,7 @@ class LRScheduler:
         return values_of(self.optimizer, "lr")
 
     def _times(self, factor: float) -> list[Rate]:
-        """The present learning rates times a factor."""
+        """The current learning rates times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
     def _base_times(self, factor: float) -> list[Rate]:
@@ -148,11 +148,11 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The name the base had in older versions."""
+    """The base class's name in older versions."""
 
 
 def warn_outside_step(scheduler: LRScheduler) -> None:
-    """`get_lr` is for `step`: a user wants `get_last_lr`."""
+    """Warn that `get_lr` is for `step`: a user wants `get_last_lr`."""
     if not scheduler._get_lr_called_within_step:
         warnings.warn(
             "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
@@ -171,12 +171,12 @@ def copied(value: Rate) -> Rate:
 
 
 def values_of(optimizer: Optimizer, key: str) -> list[Rate]:
-    """A setting of every group; tensors as copies."""
+    """A setting of every group; tensors are copied."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
 def set_value(group: dict[str, Any], key: str, value: Rate) -> None:
-    """Write a setting of a group; a tensor is filled, so that whoever holds it sees the change."""
+    """Set a group's setting; a tensor is filled in place, so that others who hold it see the change."""
     if isinstance(group[key], Tensor):
         group[key].fill_(value.squeeze() if isinstance(value, Tensor) and value.ndim else value)
     else:
@@ -197,12 +197,12 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Rate]:
 
 
 def state_of_function(function: Any) -> dict[str, Any] | None:
-    """What is saved of a callable: an object's attributes, and nothing of a plain function."""
+    """The saved state of a callable: an object's attributes, and nothing for a plain function."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
 
 
 def _notice_steps(optimizer: Any) -> None:
-    """Let the optimizer note that it stepped, for the warning about the order of calls."""
+    """Make the optimizer record that it stepped, for the warning about the order of calls."""
     step = optimizer.step
     if hasattr(step, "_wrapped_by_lr_sched"):
         return

@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after another, or all at once."""
+"""Schedules composed of schedules: one after another, or all at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._plateau import ReduceLROnPlateau
 
 
 class _Compound(LRScheduler):
-    """A schedule that holds others."""
+    """A schedule that contains others."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -36,13 +36,13 @@ class _Compound(LRScheduler):
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but its optimizer, with the state of each that it holds."""
+        """The state of the schedule and of each that it contains, without the optimizer."""
         state = {k: v for k, v in super().state_dict().items() if k != "_schedulers"}
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
@@ -73,7 +73,7 @@ class SequentialLR(_Compound):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Making the schedules has made each of them set its first learning rate: begin again.
+        # Each schedule set its first learning rate when it was created: start again.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -82,7 +82,7 @@ class SequentialLR(_Compound):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
-        """Take back the first step of all schedules inside."""
+        """Undo the first step of all contained schedules."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for inner in scheduler._schedulers:
@@ -92,7 +92,7 @@ class SequentialLR(_Compound):
 
     @replayed
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch."""
+        """Advance to the next epoch."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -104,7 +104,7 @@ class SequentialLR(_Compound):
 
 
 class ChainedScheduler(_Compound):
-    """Schedules that all act on the learning rate at every epoch."""
+    """Schedules that all change the learning rate at every epoch."""
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
@@ -122,7 +122,7 @@ class ChainedScheduler(_Compound):
 
     @replayed
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch."""
+        """Advance to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self._schedulers[-1].optimizer, "lr")

@@ -10,7 +10,7 @@ from ._base import LRScheduler, Rate, warn_outside_step
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The learning rate along a cosine between its initial value and `eta_min`."""
+    """The learning rate follows a cosine between its initial value and `eta_min`."""
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -43,7 +43,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down along half a cosine, then up again at once, in periods that may grow."""
+    """Down along half a cosine, then back up at once, in periods that may grow."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     @replayed
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to a given one, which may lie between two."""
+        """Advance to the next epoch, or to a given one, which may be fractional."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -95,7 +95,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._write(values)
 
     def _place(self, epoch: float) -> None:
-        """Find the period an epoch lies in, and where in it."""
+        """Find the period that contains an epoch, and the position in it."""
         if epoch < self.T_0:
             self.T_i = self.T_0
             self.T_cur = epoch

@@ -1,4 +1,4 @@
-"""Learning rate and momentum in cycles: up and down again, the momentum the other way."""
+"""Learning rate and momentum in cycles: up and down again, with the momentum inverted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def set_momentum(group: dict[str, Any], value: float, is_beta: bool) -> None:
 def begin_momentum(
     optimizer: Optimizer, lows: list[float], highs: list[float], is_beta: bool
 ) -> None:
-    """Groups start at their largest momentum, and remember both ends."""
+    """Set each group to its largest momentum, and store both ends."""
     for high, low, group in zip(highs, lows, optimizer.param_groups, strict=True):
         set_momentum(group, high, is_beta)
         group["max_momentum"] = high
@@ -104,7 +104,7 @@ class CyclicLR(LRScheduler):
         self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     def scale_fn(self, x: float) -> float:
-        """How high a cycle (or, by iterations, an epoch) goes."""
+        """The amplitude of a cycle (or, by iterations, of an epoch)."""
         custom = self._scale_fn_custom
         return self._scale_fn_ref(x) if custom is None else custom(x)
 
@@ -121,7 +121,7 @@ class CyclicLR(LRScheduler):
         return float(gamma**x)
 
     def get_lr(self) -> list[Rate]:
-        """The learning rates of this epoch; it sets the momentum as well."""
+        """The learning rates of this epoch; also sets the momentum."""
         warn_outside_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -141,7 +141,7 @@ class CyclicLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but its optimizer and what cannot be saved of its functions."""
+        """The state of the schedule, without its optimizer and the unsaveable parts of its functions."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         custom = state.pop("_scale_fn_custom")
@@ -149,7 +149,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave; a function stays this schedule's own."""
+        """Restore what `state_dict` returned; a function stays this schedule's own."""
         saved = state_dict.pop("_scale_fn_custom")
         super().load_state_dict(state_dict)
         if saved is not None:

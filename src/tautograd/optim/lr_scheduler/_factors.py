@@ -14,7 +14,7 @@ Function = Callable[[int], float]
 
 
 class _ByFunctions(LRScheduler):
-    """A schedule with a function per group; of functions only objects' attributes are saved."""
+    """A schedule with one function per group; only the attributes of callable objects are saved."""
 
     lr_lambdas: list[Function]
 
@@ -29,13 +29,13 @@ class _ByFunctions(LRScheduler):
             self.lr_lambdas = list(given)
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but its optimizer and what cannot be saved of its functions."""
+        """The state of the schedule, without its optimizer and the unsaveable parts of its functions."""
         state = {k: v for k, v in super().state_dict().items() if k != "lr_lambdas"}
         state["lr_lambdas"] = [state_of_function(f) for f in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave; the functions stay this schedule's own."""
+        """Restore what `state_dict` returned; the functions stay this schedule's own."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if state is not None:
@@ -61,7 +61,7 @@ class LambdaLR(_ByFunctions):
 
 
 class MultiplicativeLR(_ByFunctions):
-    """The learning rate times a function of the epoch, each epoch anew."""
+    """The learning rate is multiplied by a function of the epoch, at each epoch."""
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1
@@ -87,7 +87,7 @@ class MultiplicativeLR(_ByFunctions):
 
 
 class StepLR(LRScheduler):
-    """The learning rate times `gamma` every `step_size` epochs."""
+    """The learning rate is multiplied by `gamma` every `step_size` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -108,7 +108,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The learning rate times `gamma` at each milestone."""
+    """The learning rate is multiplied by `gamma` at each milestone."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The learning rate times `factor` for the first epochs."""
+    """The learning rate is multiplied by `factor` for the first epochs."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor on the learning rate that goes from one value to another along a line."""
+    """The learning rate is multiplied by a factor that changes linearly from one value to another."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The learning rate times `gamma` every epoch."""
+    """The learning rate is multiplied by `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -219,7 +219,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The learning rate down to zero along a power of the epochs left."""
+    """The learning rate decays to zero as a power of the remaining epochs."""
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1

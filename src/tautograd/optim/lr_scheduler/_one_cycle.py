@@ -71,7 +71,7 @@ class OneCycleLR(LRScheduler):
         return (end - start) * part + start
 
     def get_lr(self) -> list[Rate]:
-        """The learning rates of this step; it sets the momentum as well."""
+        """The learning rates of this step; also sets the momentum."""
         warn_outside_step(self)
         step = self.last_epoch
         if step > self.total_steps:
@@ -97,7 +97,7 @@ class OneCycleLR(LRScheduler):
 
 
 def _count(total: Any, epochs: Any, per_epoch: Any) -> int:
-    """How many steps the cycle has."""
+    """The number of steps in the cycle."""
 
     def positive(value: Any, name: str) -> int:
         if value <= 0 or not isinstance(value, int):
@@ -112,7 +112,7 @@ def _count(total: Any, epochs: Any, per_epoch: Any) -> int:
 
 
 def _phases(part: float, total: int, three: bool) -> list[dict[str, Any]]:
-    """Where each phase ends, and the settings of a group it goes between."""
+    """Each phase's end, and the group settings it interpolates between."""
 
     def phase(end: float, rates: tuple[str, str], momentums: tuple[str, str]) -> dict[str, Any]:
         return {

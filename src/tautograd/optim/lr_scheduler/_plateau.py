@@ -1,4 +1,4 @@
-"""A schedule that follows a metric: down when it no longer improves."""
+"""A schedule driven by a metric: down when it no longer improves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The learning rate times `factor` when a metric has not improved for `patience` epochs."""
+    """The learning rate is multiplied by `factor` when a metric has not improved for `patience` epochs."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
 
     def _reset(self) -> None:
-        """Forget the best value and the epochs counted."""
+        """Reset the best value and the epoch counts."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether epochs are not counted for a while after a reduction."""
+        """Whether a reduction was recent enough that epochs are not counted yet."""
         return self.cooldown_counter > 0
 
     def _is_better(self, value: float, best: float) -> bool:
@@ -81,7 +81,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @replayed
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Look at the metric of an epoch."""
+        """Take the metric of an epoch into account."""
         value = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -120,6 +120,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
