@@ -1,6 +1,6 @@
-"""`torch.fx`: a function or module traced into a graph of calls, changed, and run again.
+"""`torch.fx`: a function or module traced into a graph of calls, transformed, and run again.
 
-A trace calls the function with `Proxy` objects that write down what is done with them. The graph is
+A trace calls the function with `Proxy` objects that record what is done with them. The graph is
 plain data (`graph`); a `GraphModule` turns it into Python source and runs that; an `Interpreter` runs
 it node by node.
 """
@@ -33,4 +33,4 @@ __all__ = [
     "wrap",
 ]
 
-speak(globals(), [name for name in __all__ if name != "wrap"])  # which asks who calls it
+speak(globals(), [name for name in __all__ if name != "wrap"])  # which depends on its caller

@@ -1,4 +1,4 @@
-"""A graph of calls: its nodes in the order in which they run, ways to change it, and its source."""
+"""A graph of calls: its nodes in execution order, methods to change it, and its source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PythonCode:
 
 
 class Graph:
-    """Nodes in order; new ones go to the end, or where `inserting_before` says."""
+    """Nodes in order; new ones are appended, or inserted where `inserting_before` says."""
 
     def __init__(
         self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None
@@ -57,7 +57,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A new node, at the place where nodes are inserted."""
+        """Create a node at the insertion point."""
         label = self._free_name(name or _name_of(target))
         node = Node(self, label, op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         if self._at is None:
@@ -105,7 +105,7 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Any = lambda x: x) -> Node:
-        """A node of another graph, in this one."""
+        """Copy a node of another graph to this one."""
         args, kwargs = (map_arg(v, arg_transform) for v in (node.args, node.kwargs))
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = dict(node.meta)
@@ -114,7 +114,7 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Any:
-        """All nodes of another graph; gives what its output is here."""
+        """Copy all nodes of another graph; returns what its output is here."""
         for node in g._nodes:
             if node in val_map:
                 continue
@@ -127,7 +127,7 @@ class Graph:
     # ---- changing ----------------------------------------------------------------------------------
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node whose result nobody uses."""
+        """Remove a node whose result is unused."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the "
@@ -153,15 +153,15 @@ class Graph:
             self._at = before
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """Inside, new nodes go before a node (the first, if none is given)."""
+        """A context in which new nodes go before a node (by default the first)."""
         return self._inserting(0 if n is None else self._nodes.index(n))
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """Inside, new nodes go after a node (the last, if none is given)."""
+        """A context in which new nodes go after a node (by default the last)."""
         return self._inserting(None if n is None else self._nodes.index(n) + 1)
 
     def eliminate_dead_code(self, is_impure_node: Any = None) -> bool:
-        """Take out nodes whose results nobody uses; says whether there were any."""
+        """Remove nodes whose results are unused; returns whether there were any."""
         changed = False
         for node in reversed(list(self._nodes)):
             impure = node.is_impure() if is_impure_node is None else is_impure_node(node)
@@ -171,7 +171,7 @@ class Graph:
         return changed
 
     def lint(self) -> None:
-        """Check that each node only takes results of nodes before it, and that names differ."""
+        """Check that each node only uses results of earlier nodes, and that names are unique."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self._nodes:
@@ -220,11 +220,11 @@ class Graph:
 
 
 class _Nodes(list):  # type: ignore[type-arg]
-    """The nodes of a graph, as they were when asked for: the graph may change meanwhile."""
+    """A snapshot of a graph's nodes: the graph may change during iteration."""
 
 
 def _name_of(target: Any) -> str:
-    """What a node is called by what it calls: `getitem` for `__getitem__`, `max_pool` for `maxPool`."""
+    """A node's default name, from what it calls: `getitem` for `__getitem__`, `max_pool` for `maxPool`."""
     name = target if isinstance(target, str) else spoken(target).rpartition(".")[2]
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]

@@ -1,4 +1,4 @@
-"""A module whose `forward` is the source of a graph."""
+"""A module whose `forward` is generated from a graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GraphModule"]
 
 
 class GraphModule(Module):
-    """A graph with the submodules and parameters that it names; `recompile` after a change."""
+    """A graph with the submodules and parameters that it names; call `recompile` after a change."""
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         if not isinstance(root, (Module, dict)):
@@ -40,7 +40,7 @@ class GraphModule(Module):
         self.recompile()
 
     def recompile(self) -> Any:
-        """Make `forward` anew from the graph."""
+        """Regenerate `forward` from the graph."""
         code = self.graph.python_code("self")
         self.__dict__["_code"] = code.src
         namespace = dict(code.globals)
@@ -57,7 +57,7 @@ class GraphModule(Module):
         return found
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module where a path says, with empty modules on the way."""
+        """Put a module at a path, creating empty modules on the way."""
         *path, last = target.split(".")
         holder: Any = self
         for step in path:
@@ -68,7 +68,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take a module away."""
+        """Remove a module."""
         *path, last = target.split(".")
         holder: Any = self
         for step in path:
@@ -76,7 +76,7 @@ class GraphModule(Module):
         return holder._modules.pop(last, None) is not None
 
     def delete_all_unused_submodules(self) -> None:
-        """Take away the modules that no node calls."""
+        """Remove the modules that no node calls."""
         used = {str(n.target) for n in self.graph._nodes if n.op in ("call_module", "get_attr")}
         for name, _ in list(self.named_modules()):
             inside = any(

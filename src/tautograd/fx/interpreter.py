@@ -1,4 +1,4 @@
-"""Running a graph node by node, with a method for each kind of node to override."""
+"""Running a graph node by node, with an overridable method for each kind of node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Interpreter", "Transformer"]
 
 
 class Interpreter:
-    """Runs a module's graph; `env` holds what nodes have given."""
+    """Runs a module's graph; `env` holds the nodes' results."""
 
     def __init__(
         self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None
@@ -103,7 +103,7 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """An interpreter that writes a new graph: override a kind of node to change it."""
+    """An interpreter that builds a new graph: override the method of a kind of node to change it."""
 
     def __init__(self, module: GraphModule) -> None:
         from .tracing import Tracer

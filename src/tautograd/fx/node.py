@@ -1,4 +1,4 @@
-"""One step of a graph: an input, an attribute, a call or the output, and what it is called with."""
+"""One step of a graph: an input, an attribute, a call or the output, with its arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _effects: set[Any] = set()
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function whose calls stay in a graph though nobody uses what they give."""
+    """Mark a function whose calls stay in a graph even if their results are unused."""
     _effects.add(fn)
     return fn
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
-    """The same nest of tuples, lists, dictionaries and slices, with `fn` of what they hold."""
+    """The same nested tuples, lists, dictionaries and slices, with `fn` applied to their leaves."""
     if isinstance(a, tuple):
         items = [map_aggregate(x, fn) for x in a]
         return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
@@ -35,12 +35,12 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
-    """The same nest with `fn` of the nodes in it."""
+    """The same nested containers with `fn` applied to the nodes in them."""
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
 class Node:
-    """A step of a graph; `users` are the nodes that take its result."""
+    """A step of a graph; `users` are the nodes that use its result."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes whose results this one takes, each once."""
+        """The nodes whose results this one uses, each once."""
         found: dict[Node, None] = {}
         map_arg((self._args, self._kwargs), found.setdefault)
         return list(found)
@@ -107,7 +107,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where the node was made, if its tracer has written that down."""
+        """Where the node was created, if its tracer recorded that."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -134,7 +134,7 @@ class Node:
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Take another node's result in place of one's."""
+        """Replace one input node by another."""
 
         def change(node: Node) -> Node:
             return new_input if node is old_input else node
@@ -144,7 +144,7 @@ class Node:
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Any = None, *, propagate_meta: bool = False
     ) -> list[Node]:
-        """Let all who take this node's result take another's."""
+        """Make all users of this node use another's result instead."""
         users = [u for u in self.users if delete_user_cb is None or delete_user_cb(u)]
         for user in users:
             user.replace_input_with(self, replace_with)
@@ -153,7 +153,7 @@ class Node:
         return users
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node must stay though nobody uses its result."""
+        """Whether the node must stay even if its result is unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_method":
@@ -161,7 +161,7 @@ class Node:
         return self.op == "call_function" and self.target in _effects
 
     def format_node(self) -> str:
-        """The node in one line of text."""
+        """The node as one line of text."""
         if self.op == "placeholder":
             return (
                 f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"

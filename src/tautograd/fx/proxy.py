@@ -1,4 +1,4 @@
-"""What a traced function is called with: an object that writes down what is done with it."""
+"""The proxies that a traced function is called with, which record what is done with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Attribute", "Proxy", "TraceError", "TracerBase"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "GraphAppendingTracer":  # which needs what is here
+    if name == "GraphAppendingTracer":  # which needs this module
         from .tracing import GraphAppendingTracer
 
         return GraphAppendingTracer
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
 
 
 class TracerBase:
-    """What every tracer is, with PyTorch's switches."""
+    """The base of all tracers, with PyTorch's switches."""
 
     record_stack_traces: bool = False
     check_mutable_operations: bool = False
@@ -31,7 +31,7 @@ class TracerBase:
 
 
 class TraceError(ValueError):
-    """What a trace cannot follow: a decision that depends on a value."""
+    """Something a trace cannot follow: a decision that depends on a value."""
 
 
 class Proxy:
@@ -79,7 +79,7 @@ class Proxy:
 
 
 class Attribute(Proxy):
-    """An attribute of a traced value: a method that is about to be called, or a value."""
+    """An attribute of a traced value: a method about to be called, or a value."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root, self.attr = root, attr

@@ -1,4 +1,4 @@
-"""A graph as Python source: one line for each node, and a name for each thing it mentions."""
+"""A graph as Python source: one line per node, and a name for each object it refers to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Named(str):
 
 
 def python_code(graph: Graph, root: str) -> PythonCode:
-    """The function `forward` that runs a graph."""
+    """The source of the function `forward` that runs a graph."""
     names: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
     inputs, lines = [], []
     last_use = _last_uses(graph)
@@ -70,7 +70,7 @@ def python_code(graph: Graph, root: str) -> PythonCode:
 
 
 def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
-    """Which results are needed no more after each node."""
+    """Which results are no longer needed after each node."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(graph._nodes):
@@ -111,7 +111,7 @@ def _path(root: str, target: str) -> str:
 
 
 def _global(target: Any, names: dict[str, Any]) -> str:
-    """A name under which the source finds a function: its own, where it can be found by that."""
+    """The name under which the source refers to a function: its own, if it can be imported by that."""
     name = spoken(target)
     if _found_as(name, target, names):
         return name
@@ -125,7 +125,7 @@ def _global(target: Any, names: dict[str, Any]) -> str:
 
 
 def _found_as(name: str, value: Any, names: dict[str, Any]) -> bool:
-    """Whether a name beginning with `torch` gives a value; the source then has that name."""
+    """Whether a name starting with `torch` resolves to a value; if so, the source gets that name."""
     first, *steps = name.split(".")
     found: Any = importlib.import_module(__name__.partition(".")[0])
     for step in steps:
@@ -137,11 +137,11 @@ def _found_as(name: str, value: Any, names: dict[str, Any]) -> bool:
 
 
 def _plain(value: Any, names: dict[str, Any]) -> Any:
-    """Values whose repr is no source (dtypes, functions, tensors) by names."""
+    """Replace values whose repr is not valid source (dtypes, functions, tensors) by names."""
     if isinstance(value, tuple):
         items = [_plain(v, names) for v in value]
         if hasattr(value, "_fields"):
-            names[type(value).__name__] = type(value)  # by which its repr calls it
+            names[type(value).__name__] = type(value)  # the name in its repr
             return type(value)(*items)
         return tuple(items)
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""`torch.fx.subgraph_rewriter`: places of a graph that compute what a pattern does, made to compute something else.
+"""`torch.fx.subgraph_rewriter`: finding subgraphs that match a pattern, and replacing them.
 
-A pattern is a function, traced into a graph of its own. It is found by what nodes call and what they take, walking
-back from its results: an input of the pattern stands for anything, the same thing wherever it is used. What lies
-between must be used nowhere else, since it is taken out. Places that overlap with one before are left as they are.
+A pattern is a function, traced into its own graph. Nodes match by target and arguments, walking
+back from the pattern's results: an input of the pattern matches anything, but the same thing wherever it is used. Nodes
+in between must have no other users, since they are removed. A match that overlaps an earlier one is skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with
 
 
 class Match(NamedTuple):
-    """A place where the pattern was: the pattern's own last node, and the nodes of the graph by the pattern's."""
+    """A match: the pattern's own last node, and a map from the pattern's nodes to the graph's."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -29,7 +29,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """A place as it was (`anchor`, `nodes_map`), and the nodes that are there now."""
+    """A match as it was (`anchor`, `nodes_map`), and the nodes that replaced it."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -41,7 +41,7 @@ def replace_pattern(
     pattern: Callable[..., Any] | GraphModule,
     replacement: Callable[..., Any] | GraphModule,
 ) -> list[Match]:
-    """Put `replacement` wherever `pattern` is computed in a module's graph; gives the places as they were."""
+    """Replace every match of `pattern` in a module's graph by `replacement`; returns the matches as they were."""
     replaced = replace_pattern_with_filters(gm, pattern, replacement)
     return [Match(anchor=place.anchor, nodes_map=place.nodes_map) for place in replaced]
 
@@ -54,13 +54,13 @@ def replace_pattern_with_filters(
     ignore_literals: bool = False,
     replacement_callback: Callable[[Any, Graph, Graph], Graph] | None = None,
 ) -> list[ReplacedPatterns]:
-    """`replace_pattern` where all filters agree; a callback may give another replacement for each place."""
+    """`replace_pattern` where all filters return true; a callback may supply a replacement for each match."""
     if (replacement is None) == (replacement_callback is None):
         raise AssertionError("give either `replacement` or `replacement_callback`, not both")
     wanted = _graph_of(pattern)
     fixed = None if replacement is None else _graph_of(replacement)
     graph, replaced = gm.graph, []
-    now: dict[Node, Node] = {}  # what stands for a result that an earlier replacement took out
+    now: dict[Node, Node] = {}  # replaces a result that an earlier replacement removed
     for match in _places(graph, wanted, gm, pattern, ignore_literals):
         if not all(agrees(match, graph, wanted) for agrees in match_filters or ()):
             continue
@@ -85,14 +85,14 @@ def _graph_of(given: Any) -> Graph:
 
 
 def _results(graph: Graph) -> list[Node]:
-    """The nodes that a graph gives back."""
+    """The nodes that a graph returns."""
     return graph._nodes[-1].all_input_nodes
 
 
 def _places(
     graph: Graph, pattern: Graph, module: Any, pattern_module: Any, ignore_literals: bool
 ) -> Iterator[Match]:
-    """Where the pattern is, as far as places do not overlap; found before anything is changed."""
+    """The non-overlapping matches of the pattern; found before anything is changed."""
     results = _results(pattern)
     if not results:
         return
@@ -111,7 +111,7 @@ def _places(
 def _from(
     graph: Graph, ends: list[Node], so_far: dict[Node, Any], compare: _Comparison
 ) -> list[dict[Node, Any]]:
-    """All ways to find the pattern's results, one after the other."""
+    """All ways to match the pattern's results, one after the other."""
     if not ends:
         return [so_far]
     found = []
@@ -123,7 +123,7 @@ def _from(
 
 
 def _is_closed(nodes_map: dict[Node, Any], results: list[Node]) -> bool:
-    """Whether nothing outside uses what lies between the pattern's inputs and its results."""
+    """Whether nothing outside uses the nodes between the pattern's inputs and its results."""
     inside = set(nodes_map.values())
     return all(
         user in inside
@@ -134,14 +134,14 @@ def _is_closed(nodes_map: dict[Node, Any], results: list[Node]) -> bool:
 
 
 class _Comparison:
-    """Whether a node of the graph computes what a node of the pattern does, from the inputs on."""
+    """Compares whether a node of the graph computes the same as a node of the pattern, from the inputs on."""
 
     def __init__(self, module: Any, pattern_module: Any, ignore_literals: bool) -> None:
         self.module, self.pattern_module = module, pattern_module
         self.ignore_literals = ignore_literals
 
     def same(self, wanted: Any, given: Any, nodes_map: dict[Node, Any]) -> bool:
-        """Compare, and note in the map what stands for what."""
+        """Compare, and record matching nodes in the map."""
         if not isinstance(wanted, Node):
             if isinstance(given, Node):
                 return False
@@ -150,7 +150,7 @@ class _Comparison:
             known = nodes_map[wanted]
             return known is given if isinstance(given, Node) else known == given
         if isinstance(given, Node) and any(known is given for known in nodes_map.values()):
-            return False  # two nodes of the pattern are two of the graph
+            return False  # distinct nodes of the pattern match distinct nodes
         if wanted.op == "placeholder":
             nodes_map[wanted] = given
             return True
@@ -175,14 +175,14 @@ class _Comparison:
 
 
 class _Shape(NamedTuple):
-    """Where a nest of arguments begins: of which kind it is, how long, and by which keys."""
+    """The start of a nested argument: its container type, length and keys."""
 
     kind: type
     names: tuple[Any, ...]
 
 
 def _flat(nest: Any) -> list[Any]:
-    """The leaves of a nest of arguments, each group after its shape."""
+    """The leaves of nested arguments, each group preceded by its shape."""
     if isinstance(nest, (tuple, list)):
         return [_Shape(type(nest), (len(nest),)), *[leaf for v in nest for leaf in _flat(v)]]
     if isinstance(nest, dict):
@@ -240,7 +240,7 @@ def _replace(
 
 
 def _first_after(graph: Graph, results: list[Node]) -> Node:
-    """The first node that uses one of the results; if none does, the one after the last of them."""
+    """The first node that uses one of the results; if none does, the node after the last of them."""
     users = {user for node in results for user in node.users}
     for node in graph._nodes:
         if node in users:
@@ -250,7 +250,7 @@ def _first_after(graph: Graph, results: list[Node]) -> Node:
 
 
 def _bring_along(gm: GraphModule, replacement: Module) -> None:
-    """Give a module the submodules and parameters that its new nodes name."""
+    """Add the submodules and parameters that new nodes refer to to a module."""
     gm.delete_all_unused_submodules()
     for node in gm.graph._nodes:
         if node.op not in ("call_module", "get_attr"):

@@ -1,4 +1,4 @@
-"""Tracing: a module or function called with proxies, and the graph of what it did."""
+"""Tracing: calling a module or function with proxies, and recording the graph of what it does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
 
 class _Namespace:
-    """A module's globals as attributes, so that one of them can be replaced as a class's member is."""
+    """A module's globals as attributes, so that they can be patched like a class's members."""
 
     def __init__(self, variables: dict[str, Any]) -> None:
         self.__dict__ = variables
@@ -34,7 +34,7 @@ _wrapped: dict[tuple[_Namespace, str], None] = {}  # in the order in which they 
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
-    """Keep a function's calls in traces as calls; said at the top of the module that has it."""
+    """Keep a function's calls as calls in traces; to be called at the top of the function's module."""
     frame = sys._getframe(1)
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     variables = frame.f_globals
@@ -47,7 +47,7 @@ _SEVERAL = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _with_plain_parameters(function: Any) -> Any:
-    """The same function with `*args` and `**kwargs` as parameters like others: each is given one proxy."""
+    """The same function with `*args` and `**kwargs` as ordinary parameters, each passed one proxy."""
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -61,7 +61,7 @@ def _with_plain_parameters(function: Any) -> Any:
 
 
 class Tracer(TracerBase):
-    """Follows a module's `forward`; what is a leaf of it is up to `is_leaf_module`."""
+    """Traces a module's `forward`; `is_leaf_module` decides which submodules are leaves."""
 
     def __init__(
         self, autowrap_modules: Any = (), autowrap_functions: Any = (),
@@ -69,13 +69,11 @@ class Tracer(TracerBase):
     ) -> None:  # fmt: skip
         self.graph: Graph
         self.root: Module
-        self.module_stack: dict[
-            str, tuple[str, type]
-        ] = {}  # the modules whose calls are being followed
+        self.module_stack: dict[str, tuple[str, type]] = {}  # the modules being traced into
         self._functions = tuple(autowrap_functions)
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module's call is one node: all of `torch.nn`'s are, but for containers."""
+        """Whether a module's call is one node: true for all of `torch.nn`, except containers."""
         own = type(m).__module__.startswith(("tautograd.nn", "torch.nn"))
         return own and not isinstance(m, (Sequential, ModuleList))
 
@@ -86,7 +84,7 @@ class Tracer(TracerBase):
         raise NameError("module is not installed as a submodule")
 
     def create_arg(self, a: Any) -> Any:
-        """What a node takes: nodes for proxies, attributes for parameters, values as they are."""
+        """A node argument: nodes for proxies, attributes for parameters, values unchanged."""
         return map_aggregate(a, self._argument)
 
     def _argument(self, value: Any) -> Any:
@@ -129,7 +127,7 @@ class Tracer(TracerBase):
         self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None,
         proxy_factory_fn: Any = None,
     ) -> Any:  # fmt: skip
-        """A new node, as something to compute with."""
+        """A proxy of a new node."""
         taken = self.create_arg(args), self.create_arg(kwargs)
         return self.proxy(self.create_node(kind, target, *taken, name, type_expr))
 
@@ -137,7 +135,7 @@ class Tracer(TracerBase):
         return Proxy(node, self)
 
     def call_module(self, m: Module, forward: Any, args: Any, kwargs: Any) -> Any:
-        """A submodule's call: one node, or what it does in turn."""
+        """A submodule's call: one node, or its own calls in turn."""
         name = self.path_of_module(m)
         self.module_stack[name] = (name, type(m))
         try:
@@ -197,7 +195,7 @@ class Tracer(TracerBase):
 
 
 class GraphAppendingTracer(Tracer):
-    """A tracer for proxies that are made by hand: what is done with them goes to the end of a graph."""
+    """A tracer for proxies created by hand: what is done with them is appended to a graph."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -205,9 +203,9 @@ class GraphAppendingTracer(Tracer):
 
 
 class _Shown:
-    """Inside, this thread's calls of modules, and of functions that were wrapped, go to a tracer first.
+    """A context in which this thread's calls of modules, and of wrapped functions, go to a tracer first.
 
-    Other functions need no stand-in: they ask a proxy's `__torch_function__`.
+    Other functions need no patch: they call a proxy's `__torch_function__`.
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -246,7 +244,7 @@ class _Shown:
         return call
 
     def _function(self, below: Any) -> Any:
-        original = getattr(below, "_fx_original", below)  # of a trace around this one
+        original = getattr(below, "_fx_original", below)  # patched by a trace around this one
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if not self._is_traced((args, kwargs)):
@@ -259,7 +257,7 @@ class _Shown:
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A module or function as a `GraphModule` that does the same."""
+    """Trace a module or function into a `GraphModule` that does the same."""
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__

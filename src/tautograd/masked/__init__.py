@@ -1,4 +1,4 @@
-"""`torch.masked`: functions in which only the elements that a mask lets through take part."""
+"""`torch.masked`: functions of only the unmasked elements."""
 
 from .._ops.declare.python_surface import speak
 from ._functions import _canonical_dim as _canonical_dim

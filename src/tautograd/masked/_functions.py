@@ -1,9 +1,9 @@
-"""Reductions and normalizations in which only the elements that a mask lets through take part.
+"""Reductions and normalizations of only the unmasked elements.
 
-Each is the plain function of the input with what is masked out replaced by a value that does not change the result
-(its identity): 0 in a sum, -inf in a maximum. Where no element of a slice takes part, the identity, or NaN, is the
-result. A sparse input takes part with the elements it specifies; its result is as sparse, and has an element where
-any took part.
+Each is the plain function of the input with masked-out elements replaced by its identity, a value that does not change
+the result: 0 in a sum, -inf in a maximum. If all elements of a slice are masked out, the result is the identity, or
+NaN. Of a sparse input the specified elements are used; the result has the same layout, and an element where
+any was used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._tensor.tensor import Tensor
 
 
 def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
-    """The mask as one of booleans in the input's shape."""
+    """The mask as a boolean tensor broadcast to the input's shape."""
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
     if mask.ndim > input.ndim:
@@ -28,7 +28,7 @@ def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs:
 
 
 def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
-    """What changes no result of a reduction when it is one of its operands; None where that depends on the others."""
+    """A reduction's identity; None if it depends on the other operands."""
     name = op_name.rpartition(".")[2]
     if name in ("mean", "var", "std"):
         return None
@@ -45,7 +45,7 @@ def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | Non
 
 
 def _ends(input: Tensor, *, complex_too: bool) -> tuple[Any, Any]:
-    """The least and the greatest number of a dtype, infinities included."""
+    """The smallest and the largest number of a dtype, infinities included."""
     if input.is_floating_point() or (complex_too and input.is_complex()):
         return float("-inf"), float("inf")
     if input.is_complex() or input.dtype is torch.bool:
@@ -54,7 +54,7 @@ def _ends(input: Tensor, *, complex_too: bool) -> tuple[Any, Any]:
 
 
 def _combine_input_and_mask(op: Any, input: Tensor, mask: Tensor | None, *args: Any) -> Tensor:
-    """The input with what is masked out replaced by the operation's identity."""
+    """The input with masked-out elements replaced by the operation's identity."""
     if mask is None:
         return input
     identity = _reduction_identity(op if isinstance(op, str) else op.__name__, input, *args)
@@ -63,7 +63,7 @@ def _combine_input_and_mask(op: Any, input: Tensor, mask: Tensor | None, *args: 
 
 
 def _canonical_dim(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions as a sorted tuple; none at all means all of them."""
+    """Dimensions as a sorted tuple; none means all of them."""
     if dim is None or dim == ():
         return tuple(range(ndim))
     found: list[int] = []
@@ -80,7 +80,7 @@ def _canonical_dim(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Where a masked function's result has an element that came of any."""
+    """Where a masked function's result has an element computed from any unmasked one."""
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
     allowed = _input_mask(input, mask=kwargs.get("mask"))
@@ -124,7 +124,7 @@ _NORMALIZATIONS = frozenset(["softmax", "log_softmax", "softmin", "normalize", "
 
 
 class _Laid:
-    """An input as a dense tensor with its mask, and results laid out as the input was."""
+    """An input as a dense tensor with its mask, and results converted back to the input's layout."""
 
     def __init__(
         self, name: str, input: Tensor, mask: Tensor | None, *, sparse: bool = False
@@ -147,7 +147,7 @@ class _Laid:
             self.mask = torch.sparse_coo_tensor(coo.indices(), there, coo.shape).to_dense()
 
     def back(self, result: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-        """A reduction's result in the input's layout, with elements where any element took part."""
+        """A reduction's result in the input's layout, with elements where any element was used."""
         if self.layout == torch.strided:
             return result
         if self.layout == torch.sparse_csr and not keepdim:
@@ -165,7 +165,7 @@ class _Laid:
 
 
 def _sum_dtype(input: Tensor, dtype: Any) -> Any:
-    """Sums and products of whole numbers are of int64."""
+    """Sums and products of integers are int64."""
     if dtype is not None:
         return dtype
     return input.dtype if _is_inexact(input.dtype) else torch.int64
@@ -174,7 +174,7 @@ def _sum_dtype(input: Tensor, dtype: Any) -> Any:
 def sum(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The sum of what the mask lets through."""
+    """The sum of the unmasked elements."""
     dtype = _sum_dtype(input, dtype)
     laid = _Laid("sum", input, mask, sparse=True)
     dims = _canonical_dim(dim, input.ndim)
@@ -185,12 +185,12 @@ def sum(
 def prod(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The product of what the mask lets through."""
+    """The product of the unmasked elements."""
     dtype = _sum_dtype(input, dtype)
     laid = _Laid("prod", input, mask, sparse=True)
     dims = _canonical_dim(dim, input.ndim)
     result = _combine_input_and_mask("prod", laid.input, laid.mask).to(dtype)
-    # Of a scalar there is none to keep, and nothing is asked.
+    # A scalar has no dimension to keep, so `keepdim` is not checked.
     keepdim = bool(dims) and bool(keepdim)
     for d in reversed(dims):
         result = result.prod(d, keepdim=keepdim)
@@ -208,21 +208,21 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: bool, dtype: Any, mask: A
 def amax(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The greatest of what the mask lets through."""
+    """The largest of the unmasked elements."""
     return _extreme("amax", input, dim, keepdim, dtype, mask)
 
 
 def amin(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The least of what the mask lets through."""
+    """The smallest of the unmasked elements."""
     return _extreme("amin", input, dim, keepdim, dtype, mask)
 
 
 def argmax(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Where the greatest of what the mask lets through stands, in the input's dtype."""
+    """The index of the largest unmasked element, in the input's dtype."""
     filled = _combine_input_and_mask("argmax", _Laid("argmax", input, mask).input, mask)
     return torch.argmax(filled, dim, bool(keepdim)).to(dtype or input.dtype)
 
@@ -230,7 +230,7 @@ def argmax(
 def argmin(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Where the least of what the mask lets through stands, in the input's dtype."""
+    """The index of the smallest unmasked element, in the input's dtype."""
     filled = _combine_input_and_mask("argmin", _Laid("argmin", input, mask).input, mask)
     return torch.argmin(filled, dim, bool(keepdim)).to(dtype or input.dtype)
 
@@ -238,7 +238,7 @@ def argmin(
 def mean(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The mean of what the mask lets through; NaN where that is nothing."""
+    """The mean of the unmasked elements; NaN if there are none."""
     dtype = dtype or input.dtype
     if not _is_inexact(dtype):
         raise ValueError(
@@ -261,14 +261,14 @@ def _count(input: Tensor, mask: Tensor, dims: Any, keepdim: bool) -> Tensor:
 def median(
     input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """The lower median of what the mask lets through; NaN where that is nothing."""
+    """The lower median of the unmasked elements; NaN if there are none."""
     dims = _canonical_dim(dim, input.ndim)
     floating = input if input.is_floating_point() else input.to(torch.float)
     _Laid("median", input, mask)
     filled = _combine_input_and_mask("median", floating, mask)
     result = torch.nanmedian(filled, dims[0], bool(keepdim)).values
     if input.is_floating_point():
-        return result  # of the input's dtype, whatever was asked for
+        return result  # in the input's dtype, whatever was requested
     if torch.isnan(result).any():
         raise ValueError(
             "masked median expects no fully masked out rows if dtype is not floating point"
@@ -279,7 +279,7 @@ def median(
 def logsumexp(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """`log(sum(exp(input)))` of what the mask lets through."""
+    """`log(sum(exp(input)))` of the unmasked elements."""
     dims = _canonical_dim(dim, input.ndim)
     filled = _combine_input_and_mask("logsumexp", _Laid("logsumexp", input, mask).input, mask)
     return torch.logsumexp(filled, dims, keepdim=bool(keepdim)).to(dtype or input.dtype)
@@ -288,7 +288,7 @@ def logsumexp(
 def logaddexp(
     input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
 ) -> Any:
-    """`log(exp(input) + exp(other))`, of each what its mask lets through."""
+    """`log(exp(input) + exp(other))`, of the unmasked elements of each."""
     first = _combine_input_and_mask(
         "logaddexp", _Laid("logaddexp", input, input_mask).input, input_mask
     )
@@ -302,7 +302,7 @@ def norm(
     input: Any, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
     mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The norm of the vector of what the mask lets through."""
+    """The vector norm of the unmasked elements."""
     dims = _canonical_dim(dim, input.ndim)
     filled = _combine_input_and_mask("norm", _Laid("norm", input, mask).input, mask, ord)
     return torch.linalg.vector_norm(filled, ord, dims, bool(keepdim), dtype=dtype or input.dtype)
@@ -331,7 +331,7 @@ def _spread(
     total = sum(apart * apart.conj(), dims, keepdim=keepdim, dtype=within, mask=allowed)
     if not keepdim:
         count = count.reshape(total.shape)
-    # Fewer than the correction leave nothing to divide by: 0 / 0.
+    # With fewer elements than the correction there is nothing to divide by: 0 / 0.
     freedom = torch.clamp(count.to(total.real.dtype) - correction, min=0) if correction else count
     spread = (total / freedom).to(dtype)
     return torch.sqrt(spread) if take_root else spread
@@ -345,7 +345,7 @@ def var(
     input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None,
     keepdim: bool = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The variance of what the mask lets through."""
+    """The variance of the unmasked elements."""
     return _spread(input, dim, unbiased, correction, keepdim, dtype, mask, take_root=False)
 
 
@@ -353,7 +353,7 @@ def std(
     input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None,
     keepdim: bool = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The standard deviation of what the mask lets through."""
+    """The standard deviation of the unmasked elements."""
     return _spread(input, dim, unbiased, correction, keepdim, dtype, mask, take_root=True)
 
 
@@ -361,33 +361,33 @@ def std(
 
 
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Sums along a dimension of what the mask lets through so far."""
+    """Cumulative sums of the unmasked elements along a dimension."""
     filled = _combine_input_and_mask("cumsum", _Laid("cumsum", input, mask).input, mask)
     dtype = dtype or input.dtype
     return torch.cumsum(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(dtype)
 
 
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Products along a dimension of what the mask lets through so far."""
+    """Cumulative products of the unmasked elements along a dimension."""
     filled = _combine_input_and_mask("cumprod", _Laid("cumprod", input, mask).input, mask)
     dtype = dtype or input.dtype
     return torch.cumprod(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype).to(dtype)
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Softmax of what the mask lets through, 0 elsewhere."""
+    """Softmax of the unmasked elements, 0 elsewhere."""
     filled = _combine_input_and_mask("amax", _Laid("softmax", input, mask).input, mask)
     return torch.nn.functional.softmax(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of the softmax of what the mask lets through."""
+    """The logarithm of the softmax of the unmasked elements."""
     filled = _combine_input_and_mask("amax", _Laid("log_softmax", input, mask).input, mask)
     return torch.nn.functional.log_softmax(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype)
 
 
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Softmin of what the mask lets through, 0 elsewhere."""
+    """Softmin of the unmasked elements, 0 elsewhere."""
     filled = _combine_input_and_mask("amin", _Laid("softmin", input, mask).input, mask)
     return torch.nn.functional.softmin(filled, _canonical_dim(dim, input.ndim)[0], dtype=dtype)
 
@@ -395,7 +395,7 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 def normalize(
     input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """What the mask lets through divided by its norm, 0 elsewhere."""
+    """The unmasked elements divided by their norm, 0 elsewhere."""
     filled = _combine_input_and_mask("sum", _Laid("normalize", input, mask).input, mask)
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return filled / torch.maximum(length, torch.full_like(length, eps))

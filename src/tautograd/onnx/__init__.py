@@ -1,8 +1,8 @@
-"""`torch.onnx`: models written as ONNX graphs, through the package `onnx` (the extra `onnx`).
+"""`torch.onnx`: exporting models as ONNX graphs, through the package `onnx` (the extra `onnx`).
 
-`export` runs a model and writes down the operations it applies (`_export/`). What a program says of its
-own operations for PyTorch's older exporter (`register_custom_op_symbolic`) is kept, and used by nothing:
-those rules are made for graphs of TorchScript.
+`export` runs a model and records the operations it applies (`_export/`). Rules that a program registers for its
+own operations with PyTorch's older exporter (`register_custom_op_symbolic`) are stored but never used:
+they are made for TorchScript graphs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_in_onnx_export() -> bool:
 
 
 def _operator_set(version: int) -> types.ModuleType:
-    """`torch.onnx.symbolic_opset11` and its like, which torchvision imports: without the older exporter's rules."""
+    """`torch.onnx.symbolic_opset11` and the like, which torchvision imports: without the older exporter's rules."""
     path = f"onnx.symbolic_opset{version}"
     about = f"`torch.{path}`: rules of PyTorch's exporter of TorchScript, which is not here."
     module = types.ModuleType(f"{__name__.partition('.')[0]}.{path}", about)

@@ -8,7 +8,7 @@ __all__ = ["OperatorExportTypes", "TensorProtoDataType", "TrainingMode"]
 
 
 class TrainingMode(enum.Enum):
-    """The mode a model is exported in."""
+    """The mode in which a model is exported."""
 
     EVAL = 0
     PRESERVE = 1
@@ -25,7 +25,7 @@ class OperatorExportTypes(enum.Enum):
 
 
 class TensorProtoDataType(enum.IntEnum):
-    """ONNX's numbers for dtypes."""
+    """ONNX's codes for dtypes."""
 
     UNDEFINED = 0
     FLOAT = 1

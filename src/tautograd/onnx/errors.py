@@ -1,10 +1,10 @@
-"""`torch.onnx.errors`: what goes wrong while a model is exported."""
+"""`torch.onnx.errors`: errors of an export."""
 
 __all__ = ["OnnxExporterError", "OnnxExporterWarning", "UnsupportedOperatorError"]
 
 
 class OnnxExporterWarning(UserWarning):
-    """What an exporter wants to be known."""
+    """A warning of the exporter."""
 
 
 class OnnxExporterError(RuntimeError):
@@ -12,7 +12,7 @@ class OnnxExporterError(RuntimeError):
 
 
 class UnsupportedOperatorError(OnnxExporterError):
-    """An operation has no form in ONNX here."""
+    """An operation that cannot be expressed in ONNX here."""
 
 
 OnnxExporterError.__module__ = "torch.onnx"

@@ -1,4 +1,4 @@
-"""`torch.onnx.operators`: shapes as tensors, so that an exporter sees where they go."""
+"""`torch.onnx.operators`: shapes as tensors, so that an exporter can follow them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__: list[str] = []
 
 
 def shape_as_tensor(x: Tensor) -> Tensor:
-    """The shape, as a tensor of whole numbers."""
+    """The shape, as an integer tensor."""
     require_tensor("_shape_as_tensor", x, "input")
     return tensor(list(x.shape), dtype=int64)
 
 
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
-    """`x` in the shape that a tensor of whole numbers gives."""
+    """`x` in the shape given by an integer tensor."""
     require_tensor("_reshape_from_tensor", x, "input")
     require_tensor("_reshape_from_tensor", shape, "shape", 2)
     return x.reshape(shape.tolist())

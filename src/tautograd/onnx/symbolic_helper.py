@@ -1,4 +1,4 @@
-"""`torch.onnx.symbolic_helper`: what stands above a program's own export rules."""
+"""`torch.onnx.symbolic_helper`: decorators for a program's own export rules."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _Rule = TypeVar("_Rule", bound=Callable[..., Any])
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[_Rule], _Rule]:
-    """Say which of a rule's arguments are values of the graph ("v") and which are plain Python values.
+    """Declare which of a rule's arguments are graph values ("v") and which are plain Python values.
 
-    An exporter converts them when it calls the rule; the rule itself stays as it is.
+    An exporter converts them when it calls the rule; the rule itself is unchanged.
     """
 
     def described(rule: _Rule) -> _Rule:

@@ -1,4 +1,4 @@
-"""What a program says of how its own operations are exported: kept by name and operator set."""
+"""A program's export rules for its own operations, stored by name and operator set."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _registered: dict[str, dict[int, Callable[..., Any]]] = {}
 def register_custom_op_symbolic(
     symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int
 ) -> None:
-    """Say what an operation becomes from an operator set on."""
+    """Register what an operation becomes, from an operator set on."""
     _registered.setdefault(_checked(symbolic_name), {})[opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Take back what `register_custom_op_symbolic` was told."""
+    """Undo `register_custom_op_symbolic`."""
     known = _registered.get(_checked(symbolic_name), {})
     if known.pop(opset_version, None) is None and known:
         warnings.warn(

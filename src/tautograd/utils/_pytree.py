@@ -1,6 +1,6 @@
-"""Trees of containers: taken apart into leaves and a shape, mapped over, put together again.
+"""Trees of containers: flattening to leaves and a structure, mapping, unflattening.
 
-PyTorch's name is private, and libraries use it all the same.
+PyTorch's name is private, but libraries use it all the same.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def register_pytree_node(
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Make a class known as a container, by how it is taken apart and put together."""
+    """Register a class as a container, with its functions to flatten and unflatten."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     if (to_dumpable_context is None) != (from_dumpable_context is None):
@@ -126,7 +126,7 @@ def is_namedtuple_instance(obj: object) -> bool:
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether a class is one of the interpreter's own tuples with names (`time.struct_time`)."""
+    """Whether a class is one of the interpreter's own named tuples (`time.struct_time`)."""
     return (
         isinstance(cls, type)
         and cls.__bases__ == (tuple,)
@@ -147,11 +147,11 @@ def is_structseq_instance(obj: object) -> bool:
     return is_structseq_class(type(obj))
 
 
-# ---- apart and together --------------------------------------------------------------------------
+# ---- flattening and unflattening -----------------------------------------------------------------
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether a tree is no container that is known, or is said to be a leaf."""
+    """Whether a tree is not a registered container, or `is_leaf` says that it is a leaf."""
     if is_leaf is not None and not callable(is_leaf):
         raise TypeError(
             f"argument 'is_leaf' must be a function or None, not {type(is_leaf).__name__}"
@@ -160,7 +160,7 @@ def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree from left to right, and its shape."""
+    """The leaves of a tree from left to right, and its structure."""
     leaves: list[Any] = []
     return leaves, _shape(tree, leaves, is_leaf)
 
@@ -175,7 +175,7 @@ def _shape(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """A tree of this shape with these leaves."""
+    """A tree with this structure and these leaves."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
@@ -200,22 +200,22 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The shape of a tree."""
+    """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
-# ---- mapped --------------------------------------------------------------------------------------
+# ---- mapping -------------------------------------------------------------------------------------
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree with `func` of each leaf (and of what the others have there) in its place."""
+    """The tree with each leaf replaced by `func` of it (and of the other trees' leaves)."""
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(other) for other in rests)]
     return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """Call `func` on each leaf for what it does; the tree comes back as it is."""
+    """Call `func` on each leaf for its side effect; returns the tree unchanged."""
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(other) for other in rests)]
     for row in zip(*columns, strict=True):
@@ -224,7 +224,7 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
 
 
 def _only(which: Any, func: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`func` for leaves of these types (or those a predicate is true of), the identity for others."""
+    """`func` for leaves of these types (or for which a predicate is true), the identity for others."""
     if isinstance(which, (type, tuple)) or hasattr(which, "__args__"):
         return lambda leaf: func(leaf) if isinstance(leaf, which) else leaf
     if callable(which):
@@ -235,14 +235,14 @@ def _only(which: Any, func: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def map_only(
     type_or_types_or_pred: Any, /
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator: a function of some leaves as one of all."""
+    """A decorator that extends a function of some leaves to all of them."""
     return lambda func: _only(type_or_types_or_pred, func)
 
 
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
 ) -> Any:
-    """`tree_map` for leaves of these types; the others stay."""
+    """`tree_map` for leaves of these types; the others are unchanged."""
     return tree_map(_only(type_or_types_or_pred, func), tree, is_leaf=is_leaf)
 
 
@@ -259,7 +259,7 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether `pred` holds for a leaf."""
+    """Whether `pred` holds for some leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
@@ -273,11 +273,11 @@ def tree_all_only(
 def tree_any_only(
     type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None
 ) -> bool:
-    """Whether `pred` holds for a leaf of these types."""
+    """Whether `pred` holds for some leaf of these types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-# ---- with the way to each leaf -------------------------------------------------------------------
+# ---- with the path to each leaf ------------------------------------------------------------------
 
 
 def _walk(tree: Any, way: KeyPath, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, Any]]:
@@ -295,21 +295,21 @@ def _walk(tree: Any, way: KeyPath, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, A
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """The leaves of a tree, each with its way from the root."""
-    return list(_walk(tree, (), is_leaf or None))  # PyTorch takes anything false for None here
+    """The leaves of a tree, each with its path from the root."""
+    return list(_walk(tree, (), is_leaf or None))  # PyTorch takes any false value for None here
 
 
 def tree_flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None
 ) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
-    """The leaves with their ways, and the shape."""
+    """The leaves with their paths, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(
     func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None
 ) -> Any:
-    """`tree_map`, with the way to each leaf as the first argument."""
+    """`tree_map`, with the path to each leaf as the first argument."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     ways, leaves = [way for way, _ in found], [leaf for _, leaf in found]
     columns = [ways, leaves, *(spec.flatten_up_to(other) for other in rests)]
@@ -317,18 +317,18 @@ def tree_map_with_path(
 
 
 def keystr(kp: KeyPath) -> str:
-    """A way as Python would write it: `['layers'][0].weight`."""
+    """A path as Python would write it: `['layers'][0].weight`."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What is at the end of a way."""
+    """What is at the end of a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
 
 
-# ---- shapes as text ------------------------------------------------------------------------------
+# ---- structures as text --------------------------------------------------------------------------
 
 _PROTOCOL = 1
 
@@ -368,7 +368,7 @@ def _from_plain(data: Any) -> TreeSpec:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A shape as JSON."""
+    """A structure as JSON."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
@@ -380,7 +380,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """A shape from JSON."""
+    """A structure from JSON."""
     if not isinstance(serialized, (str, bytes, bytearray)):
         raise TypeError(
             f"the JSON object must be str, bytes or bytearray, not {type(serialized).__name__}"
@@ -397,7 +397,7 @@ def treespec_loads(serialized: str) -> TreeSpec:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """A shape as a tree of stars."""
+    """A structure printed as a tree of stars."""
 
     class _Star:
         def __repr__(self) -> str:
@@ -406,7 +406,7 @@ def treespec_pprint(treespec: TreeSpec) -> str:
     return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))
 
 
-# How a dictionary is taken apart and put together: libraries hand these on for their own mappings.
+# How dictionaries are flattened and unflattened: libraries reuse these for their own mappings.
 
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
@@ -415,7 +415,7 @@ def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """The values of a dictionary, each with its place, and its keys."""
+    """The values of a dictionary, each with its key path, and its keys."""
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 

@@ -1,6 +1,6 @@
-"""Kinds of nodes that a tree may have, how each is taken apart and put together, and tree shapes.
+"""Kinds of tree nodes, how each is flattened and unflattened, and tree structures.
 
-A shape (`TreeSpec`) is a tree with its leaves left out: two trees of one shape can be walked together.
+A structure (`TreeSpec`) is a tree without its leaves: trees of the same structure can be traversed together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._tensor.tensor import Size
 
 @dataclass(frozen=True, slots=True)
 class SequenceKey:
-    """A place in a sequence: `[2]`."""
+    """A position in a sequence: `[2]`."""
 
     idx: int
 
@@ -26,7 +26,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What is there."""
+        """The item at this position."""
         return sequence[self.idx]
 
 
@@ -40,7 +40,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What is there."""
+        """The value of this key."""
         return mapping[self.key]
 
 
@@ -54,7 +54,7 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """What is there."""
+        """The value of this attribute."""
         return getattr(obj, self.name)
 
 
@@ -63,7 +63,7 @@ class GetAttrKey:
 
 @dataclass(frozen=True)
 class NodeDef:
-    """How one kind of container is taken apart and put together."""
+    """How one kind of container is flattened and unflattened."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
@@ -79,7 +79,7 @@ BY_SERIALIZED_NAME: dict[str, NodeDef] = {}
 
 
 def add(node: NodeDef) -> None:
-    """Make a kind known."""
+    """Register a kind."""
     SUPPORTED_NODES[node.type] = node
     if node.serialized_type_name is not None:
         BY_SERIALIZED_NAME[node.serialized_type_name] = node
@@ -123,7 +123,7 @@ def _filled(factory: Any, keys: Any, values: Iterable[Any]) -> Any:
 
 
 def _sequence(kind: Any, make: Callable[[Iterable[Any]], Any], name: str | None = None) -> NodeDef:
-    """A kind of sequence that needs nothing but its items."""
+    """A kind of sequence defined by its items alone."""
     return NodeDef(
         kind,
         lambda t: (list(t), None),
@@ -134,7 +134,7 @@ def _sequence(kind: Any, make: Callable[[Iterable[Any]], Any], name: str | None 
 
 
 def _mapping(kind: Any, name: str) -> NodeDef:
-    """A kind of mapping that needs nothing but its keys."""
+    """A kind of mapping defined by its keys alone."""
     return NodeDef(
         kind,
         lambda d: (list(d.values()), list(d)),
@@ -148,13 +148,13 @@ def _made_of_tuple(kind: Any) -> Callable[[Iterable[Any]], Any]:
     return lambda values: kind(tuple(values))
 
 
-# Named results (`torch.return_types.max`) and sizes: tuples with a class of their own.
+# Named results (`torch.return_types.max`) and sizes: tuples with their own class.
 for _named in RETURN_TYPES.values():
     for _kind in (_named, getattr(_named, "out_type", None)):
         if _kind is not None:
             add(_sequence(_kind, _made_of_tuple(_kind)))
 for _node in (
-    _sequence(Size, tuple),  # what is put together need not be numbers any more
+    _sequence(Size, tuple),  # after unflattening its items may be anything
     _sequence(tuple, tuple, "builtins.tuple"),
     _sequence(list, list, "builtins.list"),
     _mapping(dict, "builtins.dict"),
@@ -191,7 +191,7 @@ _BUILT_IN = (tuple, list, namedtuple, deque, *_DICTS)
 
 
 class TreeSpec:
-    """The shape of a tree: at each node its kind, what else its kind needs, and the shapes below."""
+    """The structure of a tree: each node's kind, its kind's context, and the structures below."""
 
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         if type is None and context is not None:
@@ -236,19 +236,19 @@ class TreeSpec:
         return self._context
 
     def is_leaf(self) -> bool:
-        """Whether this is the shape of a leaf."""
+        """Whether this is the structure of a leaf."""
         return self.type is None
 
     def children(self) -> list[TreeSpec]:
-        """The shapes below."""
+        """The structures below."""
         return list(self._children)
 
     def child(self, index: int) -> TreeSpec:
-        """One shape below."""
+        """One structure below."""
         return self._children[index]
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """A tree of this shape."""
+        """A tree of this structure."""
         values = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(values) != self.num_leaves:
             raise ValueError(
@@ -264,7 +264,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn(parts, self._context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The subtrees of a tree at the leaves of this shape."""
+        """The subtrees of a tree at the leaves of this structure."""
         if self.type is None:
             return [tree]
         parts = self._parts_of(tree)
@@ -275,7 +275,7 @@ class TreeSpec:
         ]
 
     def _parts_of(self, tree: Any) -> list[Any]:
-        """The children of a node of this kind, in this order; an error where it is another."""
+        """The children of a node of this kind, in this order; raises if it is of another kind."""
         kind = kind_of(tree)
         both_dicts = self.type in _DICTS and kind in _DICTS
         if kind != self.type and not both_dicts:

@@ -21,7 +21,7 @@ from ._pytree import tree_leaves
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The GPUs that tensors are on, and the state of each one's random numbers."""
+    """The GPUs that tensors are on, and the state of each one's random number generator."""
     from .. import cuda
 
     found: set[int] = set()
@@ -36,7 +36,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
 def set_device_states(
     devices: Sequence[int], states: Sequence[Any], *, device_type: Any = None
 ) -> None:
-    """Put those states back."""
+    """Restore those states."""
     from .. import cuda
 
     for device, state in zip(devices, states, strict=True):

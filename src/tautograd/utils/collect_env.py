@@ -1,4 +1,4 @@
-"""What a report of a problem should say about the machine: `python -m tautograd.utils.collect_env`."""
+"""What a bug report should say about the machine: `python -m tautograd.utils.collect_env`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _installed() -> list[str]:
 
 
 def get_env_info() -> Any:
-    """What is known of this machine and of what is installed."""
+    """What is known about this machine and its installed packages."""
     import numpy as np
     import scipy
 
@@ -90,7 +90,7 @@ def pretty_str(envinfo: Any) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """What is known of this machine, as text."""
+    """What is known about this machine, as text."""
     return pretty_str(get_env_info())
 
 

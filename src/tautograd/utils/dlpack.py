@@ -1,4 +1,4 @@
-"""DLPack: memory handed between libraries without a copy."""
+"""DLPack: passing memory between libraries without a copy."""
 
 from .._ops.declare.public import FUNCTIONS as _FUNCTIONS
 

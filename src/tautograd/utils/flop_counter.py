@@ -1,4 +1,4 @@
-"""`torch.utils.flop_counter`: how many multiplications and additions products and convolutions take.
+"""`torch.utils.flop_counter`: the number of multiplications and additions in products and convolutions.
 
 Forward is counted where an operation is called; backward where its node runs: the gradient of each
 input of a product takes as many operations as the product itself.
@@ -17,7 +17,7 @@ __all__ = ["FlopCounterMode"]
 
 
 def _mm(a: Any, b: Any) -> int:
-    """Of a product of matrices, stacks of them, or vectors."""
+    """The operations of a product of matrices, stacks of them, or vectors."""
     x, y = tuple(a.shape), tuple(b.shape)
     x = x if len(x) > 1 else (1, *x)
     y = y if len(y) > 1 else (*y, 1)
@@ -41,7 +41,7 @@ def _linear(x: Any, weight: Any) -> int:
 
 
 def count_of(name: str, args: Any, out: Any) -> int:
-    """The operations of one call, or 0 of one that is not counted."""
+    """The operations of one call, or 0 if it is not counted."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     if name in ("mm", "bmm", "matmul", "mv", "dot"):
         return _mm(*tensors[:2])
@@ -57,7 +57,7 @@ def count_of(name: str, args: Any, out: Any) -> int:
 
 
 class FlopCounterMode(_OfOperations.TorchFunctionMode):
-    """Inside, operations are counted: `get_total_flops()` says how many there were."""
+    """A context that counts operations: `get_total_flops()` returns their number."""
 
     def __init__(
         self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: Any = None

@@ -1,4 +1,4 @@
-"""Handles of hooks, and what to say of hooks that cannot be saved."""
+"""Handles of hooks, and warnings about hooks that cannot be saved."""
 
 from __future__ import annotations
 

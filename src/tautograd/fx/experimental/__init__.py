@@ -1,1 +1,1 @@
-"""`torch.fx.experimental`: what libraries ask of it at their import."""
+"""`torch.fx.experimental`: what libraries import from it."""

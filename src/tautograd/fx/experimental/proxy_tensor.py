@@ -1,4 +1,4 @@
-"""Whether operations are being traced below Python, as PyTorch's `make_fx` does: never, here."""
+"""Whether operations are being traced below Python, as by PyTorch's `make_fx`: never, here."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["get_proxy_mode"]
 
 
 def get_proxy_mode() -> None:
-    """The mode that traces, of which there is none."""
+    """The active tracing mode: always None."""

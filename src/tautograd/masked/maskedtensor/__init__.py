@@ -1,9 +1,9 @@
-"""Masked tensors: data of which a mask says what counts, in all that is computed from it.
+"""Masked tensors: data with a mask of valid elements, carried through everything computed from it.
 
-A `MaskedTensor` is a tensor on the memory of its data, with the mask as an attribute (`core`). What a public function
-makes of one is looked up by name: functions of one operand (`unary`) and of two (`binary`), element by element;
-reductions, by `torch.masked`; moves, which are done to data and mask alike (`passthrough`); and the rest
-(`others`). Gradients flow through the data, so nothing here says how.
+A `MaskedTensor` is a tensor over its data's memory, with the mask as an attribute (`core`). What a public function
+does with one is looked up by name: functions of one operand (`unary`) and of two (`binary`), elementwise;
+reductions, by `torch.masked`; data movement, applied to data and mask alike (`passthrough`); and the rest
+(`others`). Gradients flow through the data, so nothing here defines them.
 """
 
 from . import binary as binary

@@ -1,4 +1,4 @@
-"""Functions of two operands, element by element: of masked tensors with one mask, or of one and any other operand."""
+"""Elementwise functions of two operands: masked tensors with the same mask, or one and any other operand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPERATORS = (
 
 
 def answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What such a function makes of two operands, one of them masked."""
+    """Apply such a function to two operands, at least one of which is masked."""
     if kwargs:
         raise ValueError("len(kwargs) must equal 0")
     if any(isinstance(other, torch.Tensor) for other in args[2:]):
@@ -43,7 +43,7 @@ def answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _of_values(function: Any, mask: Any, args: list[Any]) -> Any:
-    """The same for sparse tensors, whose values lie in one order."""
+    """The same for sparse tensors, whose values are in the same order."""
     tensors = [x for x in args if isinstance(x, torch.Tensor) and x.layout == mask.layout]
     if any(isinstance(x, torch.Tensor) and x.layout != mask.layout and x.dim() for x in args):
         raise TypeError("data and mask must have the same layout.")

@@ -1,4 +1,4 @@
-"""The class of masked tensors, how they are checked and shown, and who answers a call on them."""
+"""The class of masked tensors, how they are checked and printed, and which handler gets a call on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MaskedTensor", "is_masked_tensor"]
 
 Answer = Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]
 ANSWERS: dict[str, Answer] = {}
-"""By the name of a public function, what it is for masked tensors: `answer(name, function, args, kwargs)`."""
+"""Handlers for masked tensors by a public function's name: `answer(name, function, args, kwargs)`."""
 
 _DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
@@ -35,7 +35,7 @@ _QUESTIONS = frozenset(
         *("is_same", "autograd.backward", "__copy__", "__reduce_ex__", "as_subclass"),
     )
 )
-"""What is asked of the data, or of its history, and gives no tensor of elements."""
+"""Functions that query the data or its history, and return no tensor of elements."""
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
@@ -44,9 +44,9 @@ def is_masked_tensor(obj: Any, /) -> bool:
 
 
 class MaskedTensor(Tensor):
-    """Data and a mask of the same shape, which is true where an element counts.
+    """Data and a mask of the same shape, which is true where an element is valid.
 
-    Made by `masked_tensor(data, mask)`, a leaf, or by `as_masked_tensor(data, mask)`, through which gradients
+    Created by `masked_tensor(data, mask)`, as a leaf, or by `as_masked_tensor(data, mask)`, through which gradients
     flow to the data.
     """
 
@@ -91,7 +91,7 @@ class MaskedTensor(Tensor):
         )
 
     def get_data(self) -> Tensor:
-        """The data, masked or not; gradients flow through it."""
+        """The data, including masked-out elements; gradients flow through it."""
         with DisableTorchFunctionSubclass():
             data: Tensor = plain(self)
         return data
@@ -101,13 +101,13 @@ class MaskedTensor(Tensor):
         return self._masked_mask
 
     def to_tensor(self, value: Any) -> Tensor:
-        """A plain tensor with this value in place of what is masked out."""
+        """A plain tensor with masked-out elements replaced by this value."""
         data, mask = self.get_data(), dense(self.get_mask())
         filled: Tensor = dense(data).masked_fill(~mask, value)
         return filled
 
     def is_sparse_coo(self) -> bool:
-        """Whether data and mask are sparse tensors of coordinates."""
+        """Whether data and mask are sparse COO tensors."""
         return bool(self.layout == torch.sparse_coo)
 
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
@@ -141,7 +141,7 @@ def _check_are_tensors(data: Any, mask: Any) -> None:
 
 
 def checked(data: Any, mask: Any) -> tuple[Any, Any]:
-    """Data and mask, if they can be a masked tensor."""
+    """Data and mask, if they can form a masked tensor."""
     if data.layout != mask.layout:
         raise TypeError("data and mask must have the same layout.")
     if data.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
@@ -175,7 +175,7 @@ def checked(data: Any, mask: Any) -> tuple[Any, Any]:
 
 
 def wrapped(data: Any, mask: Any) -> Any:
-    """A masked tensor of results, whose history it has."""
+    """A masked tensor around results, with their history."""
     if is_masked_tensor(data):
         return data
     with DisableTorchFunctionSubclass():
@@ -185,7 +185,7 @@ def wrapped(data: Any, mask: Any) -> Any:
 
 
 def as_masked_tensor(data: Any, mask: Any) -> Any:
-    """A masked tensor of data, to which gradients flow."""
+    """A masked tensor around data, to which gradients flow."""
     _check_are_tensors(data, mask)
     return wrapped(*checked(data, mask))
 
@@ -194,7 +194,7 @@ def as_masked_tensor(data: Any, mask: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The data of a masked tensor, any other value as it is; while subclasses are not asked."""
+    """The data of a masked tensor, any other value unchanged; while subclasses are not dispatched to."""
     return value.as_subclass(Tensor) if is_masked_tensor(value) else value
 
 
@@ -204,13 +204,13 @@ def mask_of(value: Any) -> Any:
 
 
 def dense(tensor: Any) -> Any:
-    """A tensor with all its elements."""
+    """A tensor converted to dense."""
     return tensor if tensor.layout == torch.strided else tensor.to_dense()
 
 
 @functools.cache
 def _attributes() -> dict[Any, str]:
-    """The functions by which attributes are read."""
+    """The functions that read attributes."""
     return {
         member.__get__: name
         for name, member in vars(Tensor).items()
@@ -242,7 +242,7 @@ def _same(a: Any, b: Any) -> bool:
 def _tensors_match(
     a: Any, b: Any, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08
 ) -> bool:
-    """Whether two plain tensors have the same elements, or nearly so."""
+    """Whether two plain tensors have equal elements, or nearly so."""
     if is_masked_tensor(a) or is_masked_tensor(b):
         raise ValueError("Neither `a` nor `b` can be a MaskedTensor.")
     if a.layout != b.layout:
@@ -266,7 +266,7 @@ def _tensors_match(
 
 
 def _masks_match(a: Any, b: Any) -> bool:
-    """Whether the masks of two masked tensors are the same; of any others they are."""
+    """Whether the masks of two masked tensors are equal; true for any others."""
     if is_masked_tensor(a) and is_masked_tensor(b):
         return _tensors_match(a.get_mask(), b.get_mask(), exact=True)
     return True

@@ -11,7 +11,7 @@ __all__ = ["as_masked_tensor", "masked_tensor"]
 
 
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> Any:
-    """A masked tensor that is a leaf, on copies of data and mask."""
+    """A masked tensor that is a leaf, with copies of data and mask."""
     return MaskedTensor(data, mask, requires_grad)
 
 

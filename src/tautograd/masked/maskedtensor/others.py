@@ -1,4 +1,4 @@
-"""What masked tensors make of the remaining functions: copies, casts, layouts, `where`, `softmax`."""
+"""The remaining functions of masked tensors: copies, casts, layouts, `where`, `softmax`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _softmax(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _gradients(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`autograd.grad`: gradients with the mask of what they are of."""
+    """`autograd.grad`: gradients get the mask of their input."""
     inputs = args[1] if len(args) > 1 else kwargs["inputs"]
     asked = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     found = function(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Functions that move elements and compute nothing: done to the data and to the mask alike."""
+"""Functions that move elements and compute nothing: applied to the data and to the mask alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PASSTHROUGH_NAMES = [
 
 
 def answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a move makes of masked tensors."""
+    """Apply a move to masked tensors."""
     moved = function(*_with(plain, args), **kwargs)
     masks = _with(_mask_or_all, args)
     if function is torch.nn.functional.unfold:  # it takes numbers only

@@ -1,4 +1,4 @@
-"""Reductions of masked tensors: by `torch.masked`, with a mask that is true where any element counted."""
+"""Reductions of masked tensors: by `torch.masked`, with a mask that is true if any element was valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REDUCE_NAMES = [
 
 
 def answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a reduction makes of a masked tensor."""
+    """Apply a reduction to a masked tensor."""
     masked, *rest = args
     data, mask = dense(plain(masked)), dense(mask_of(masked))
     dim, keepdim, dtype = _arguments(*rest, **kwargs)

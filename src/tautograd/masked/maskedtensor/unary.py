@@ -1,4 +1,4 @@
-"""Functions of one masked tensor, element by element: of the data, with the same mask."""
+"""Elementwise functions of one masked tensor: applied to the data, with the same mask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NATIVE_INPLACE_UNARY_FNS = [getattr(torch.ops.aten, name) for name in INPLACE_UN
 
 
 def answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What such a function makes of a masked tensor."""
+    """Apply such a function to a masked tensor."""
     first, *others = args
     if any(isinstance(other, torch.Tensor) for other in (*others, *kwargs.values())):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")

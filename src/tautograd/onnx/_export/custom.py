@@ -1,4 +1,4 @@
-"""What a program itself says of operations: `custom_translation_table`."""
+"""A program's own translation rules for operations: `custom_translation_table`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..._ops.declare.record import REGISTRY
 
 
 def checked_table(table: Any) -> dict[str, Callable[..., Any]]:
-    """Rules by the names of records: `{torch.erfinv: rule}`.
+    """Rules keyed by record name: `{torch.erfinv: rule}`.
 
-    A rule is called as the lowerings of `lowerings/` are.
+    A rule is called like those in `lowerings/`.
     """
     if table is None:
         return {}

@@ -1,4 +1,4 @@
-"""Which dimensions of the inputs are dynamic, and other sizes at which the model is tried."""
+"""Which dimensions of the inputs are dynamic, and which other sizes to try the model with."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _TIMES = ((2, 3, 5), (3, 5, 2), (5, 2, 3), (4, 3, 7))
 
 @dataclass
 class Symbol:
-    """A dynamic dimension: its name, where it stands, and the sizes it may have."""
+    """A dynamic dimension: its name, where it occurs, and its allowed sizes."""
 
     name: str
     base: int
     places: list[Place] = field(default_factory=list)
     least: int = 0
     most: float = float("inf")
-    said: bool = True  # its name is the program's
+    said: bool = True  # whether the program named it
 
     def sizes(self, number: int, family: str) -> list[int] | None:
-        """Three sizes other than the example's, or None where there are not."""
+        """Three sizes other than the example's, or None if there are not as many."""
         base = max(self.base, 2)
         if family == "more":
             found = [base + n for n in _ADDED[number % len(_ADDED)]]
@@ -43,7 +43,7 @@ class Symbol:
         return fitting if len(set(fitting)) >= 2 else None
 
 
-# ---- what the program says -------------------------------------------------------------------------
+# ---- the program's declaration ---------------------------------------------------------------------
 
 
 def from_axes(
@@ -58,7 +58,7 @@ def from_axes(
     for name, axes in dynamic_axes.items():
         if name not in names:
             if name in outputs or (not outputs and name.startswith("output")):
-                continue  # an output's dimensions follow
+                continue  # an output's dimensions follow from the inputs'
             raise ValueError(
                 f"dynamic_axes names '{name}', which is neither an input ({', '.join(names) or 'none'}) nor "
                 f"an output ({', '.join(outputs) or 'none named by output_names'})"
@@ -73,7 +73,7 @@ def from_axes(
 
 
 def from_shapes(dynamic_shapes: Any, given: Arguments, model: Any) -> list[Symbol]:
-    """`dynamic_shapes`, as `torch.export` takes it: by parameter, nested as the arguments are."""
+    """`dynamic_shapes`, as in `torch.export`: by parameter, nested like the arguments."""
     symbols: dict[str, Symbol] = {}
     by_parameter = _by_parameter(dynamic_shapes, given)
     for i, path in enumerate(given.paths):
@@ -145,7 +145,7 @@ def _axis(axis: Any, given: Arguments, i: int, name: str) -> int:
 
 
 def _dimension(dim: Any, name: str, axis: int) -> tuple[str | None, int, float, bool]:
-    """A dimension's name and limits; no name where it is fixed."""
+    """A dimension's name and limits; no name if it is fixed."""
     if dim is None or isinstance(dim, int):
         return None, 0, float("inf"), False
     if isinstance(dim, str):
@@ -183,7 +183,7 @@ Try = Callable[[dict[Place, int]], Exception | None]
 
 
 def sizes_that_run(symbols: list[Symbol], given: Arguments, attempt: Try) -> list[dict[Place, int]]:
-    """For three further runs: what each dynamic dimension is. `attempt` gives the model's error, if any."""
+    """The sizes of the dynamic dimensions for three further runs. `attempt` returns the model's error, if any."""
     error: Exception | None = None
     for tied in (False, True):
         groups = _groups(symbols, tied)
@@ -209,7 +209,7 @@ def sizes_that_run(symbols: list[Symbol], given: Arguments, attempt: Try) -> lis
 
 
 def _groups(symbols: list[Symbol], tied: bool) -> list[list[Symbol]]:
-    """Dimensions that change together: at need, those that have one size."""
+    """Dimensions that change together: if `tied`, those of equal size."""
     if not tied:
         return [[s] for s in symbols]
     by_size: dict[int, list[Symbol]] = {}
@@ -228,7 +228,7 @@ def _assigned(groups: list[list[Symbol]], sizes: list[int]) -> dict[Place, int]:
 
 
 def _one_by_one(groups: list[list[Symbol]], attempt: Try) -> Any:
-    """A family of sizes for each dimension by itself, and then all together."""
+    """A family of sizes for each dimension separately, and then all together."""
     chosen: list[list[int]] = []
     for k, group in enumerate(groups):
         last: Exception | None = None

@@ -1,4 +1,4 @@
-"""A program written down: nodes in order, weights under their names, what is not used left out."""
+"""Writing a program: nodes in order, weights under their names, unused values omitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .sizes import Size, Unclear, is_fixed, of
 
 
 class Emitter:
-    """Goes through a program once."""
+    """Traverses a program once."""
 
     def __init__(
         self, graph: Graph, program: Program, weights: dict[str, Any], custom: Any
@@ -29,7 +29,7 @@ class Emitter:
         self.values: dict[int, V] = {}
 
     def emit(self, inputs: dict[int, str], outputs: list[tuple[str, Any]]) -> None:
-        """Write the nodes; `inputs` names input values, `outputs` what is returned."""
+        """Write the nodes; `inputs` names input values, `outputs` the returned ones."""
         g = self.graph
         for n, name in inputs.items():
             node = self.program.nodes[n]
@@ -65,7 +65,7 @@ class Emitter:
                 self.values[n] = V.of(new, value.shape, value.dtype)
 
     def _used(self, wanted: list[int]) -> set[int]:
-        """The values that the outputs follow from."""
+        """The values that the outputs depend on."""
         maker = {n: step for step in self.program.steps for n in step.outputs}
         used: set[int] = set()
         left = list(wanted)
@@ -114,7 +114,7 @@ class Emitter:
             self._bind(n, g.value(made), self.program.nodes[n])
 
     def _is_empty(self, n: int) -> bool:
-        """A result that never has elements needs no operation (and runtimes are weak at those)."""
+        """A result that never has elements needs no operation (runtimes handle those poorly)."""
         node = self.program.nodes[n]
         if not any(not isinstance(d, Size) and d == 0 for d in node.shape):
             return False
@@ -161,7 +161,7 @@ class Emitter:
         return self._bind(use.number, name, node)
 
     def _made_anew(self, node: Node) -> Any:
-        """A constant that a run makes for its own sizes."""
+        """A constant that each run creates for its own sizes."""
         g, held = self.graph, node.varying
         if not any(
             isinstance(n, Size)
@@ -204,7 +204,7 @@ class Emitter:
         )
 
     def _progression(self, node: Node, held: list[Any]) -> Any:
-        """Numbers at equal distances: `arange`, `linspace`."""
+        """Evenly spaced numbers: `arange`, `linspace`."""
         g = self.graph
         if any(len(a) < 2 for a in held):
             return None
@@ -229,7 +229,7 @@ class Emitter:
         return g.op("Add", scaled, number(g, start, node.dtype))
 
     def _triangle(self, node: Node, held: list[Any]) -> Any:
-        """One number above (or below) a diagonal, another elsewhere: what hides the future."""
+        """One number above (or below) a diagonal, another elsewhere: a causal mask."""
         if len(node.shape) != 2:
             return None
         g = self.graph

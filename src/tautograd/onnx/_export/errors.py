@@ -1,4 +1,4 @@
-"""What an export says when it cannot go on: what, at which line of the program, and what to do."""
+"""The errors of an export that cannot continue: what, at which line of the program, and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import OnnxExporterError, UnsupportedOperatorError
 
 
 def at_line(site: Any) -> str:
-    """`, at model.py:12 in forward: …`; nothing where no line is known."""
+    """`, at model.py:12 in forward: …`; empty if no line is known."""
     return "" if site is None else f"\n  at {site.in_a_line}"
 
 
@@ -17,7 +17,7 @@ def refused(what: str, site: Any = None) -> OnnxExporterError:
 
 
 def unsupported(name: str, detail: str, site: Any) -> UnsupportedOperatorError:
-    """An operation that has no form in ONNX here."""
+    """The error for an operation that cannot be expressed in ONNX here."""
     said = f"Exporting the operation '{name}' to ONNX is not supported{detail}."
     return UnsupportedOperatorError(
         said + at_line(site) + "\nSay what it becomes by `custom_translation_table={torch."

@@ -33,7 +33,7 @@ from .sizes import Size, of
 from .watching import refuse_leaving, warn_leaving
 
 DEFAULT_OPSET, LEAST_OPSET, LAST_OPSET = 20, 18, 23
-_IR = 10  # what runtimes of the last years read
+_IR = 10  # which runtimes of recent years read
 
 TABLE = Mapping[Callable[..., Any], Callable[..., Any]]
 
@@ -68,17 +68,17 @@ def export(
     export_modules_as_functions: Any = False,
     autograd_inlining: bool = True,
 ) -> ONNXProgram | None:
-    """Write a model as an ONNX graph, to the file `f` if one is named.
+    """Export a model as an ONNX graph, to the file `f` if given.
 
     The model is run on the example `args` and `kwargs` (and on others like them), and the operations that
-    it applies become the graph. What depends on the arguments' sizes is computed in the graph where
-    `dynamic_shapes` (or `dynamic_axes`) says that those may change; what Python decides by values cannot
+    it applies become the graph. What depends on the arguments' sizes is computed in the graph if
+    `dynamic_shapes` (or `dynamic_axes`) makes them dynamic; a decision that Python makes from values cannot
     be in a graph and is an error with its line (with `dynamo=False` a `TracerWarning`).
 
     Returns the `ONNXProgram`, or None with `dynamo=False`, as PyTorch does.
     """
     package = onnx()
-    model = getattr(model, "_orig_mod", model)  # what `torch.compile` was given
+    model = getattr(model, "_orig_mod", model)  # of a `torch.compile`d model
     _check_options(
         training, operator_export_type, export_modules_as_functions, profile, dump_exported_program
     )
@@ -102,7 +102,7 @@ def export(
         given = Arguments(model, args, kwargs)
         names = _names(input_names, given.names, "input_names")
         symbols = _symbols(dynamic_shapes, dynamic_axes, given, names, output_names, model)
-        tracing.depth += not dynamo  # that exporter of PyTorch's makes a trace
+        tracing.depth += not dynamo  # that exporter of PyTorch's traces
         try:
             traced = _traced(model, given, symbols, strict=dynamo, table=table)
         finally:
@@ -230,7 +230,7 @@ def _symbols(
     return [] if axes is None else from_axes(axes, given, names, list(outputs or ()))
 
 
-# ---- the model, run and written ------------------------------------------------------------------------
+# ---- running and writing the model ---------------------------------------------------------------------
 
 
 def _traced(
@@ -238,7 +238,7 @@ def _traced(
 ) -> tuple[Program, dict[str, Any], dict[str, Any]]:
     leaves = refuse_leaving if strict else warn_leaving
     runner = Runner(model, given, leaves, turns=strict, custom=table)
-    error = runner.unwatched({})  # caches that a model fills at its first call are full after it
+    error = runner.unwatched({})  # fills caches that a model fills at its first call
     if error is not None:
         raise error
     if symbols:
@@ -304,7 +304,7 @@ def _written(
 
 
 def _labels(symbols: list[Symbol], program: Program) -> dict[Any, str]:
-    """What dimensions are called."""
+    """The names of dimensions."""
     found: dict[Any, str] = {}
     inputs = [node for node in program.nodes if node.kind == "input"]
     for symbol in symbols:
@@ -321,7 +321,7 @@ def _dims(shape: Any, labels: dict[Any, str]) -> list[Any]:
 
 
 def _converted(package: Any, proto: Any, opset: int) -> Any:
-    """Older operator sets, by onnx's own converter, as in PyTorch."""
+    """Convert to an older operator set with onnx's own converter, as PyTorch does."""
     if opset >= LEAST_OPSET:
         return proto
     from onnx import version_converter
@@ -342,7 +342,7 @@ def _converted(package: Any, proto: Any, opset: int) -> Any:
 
 
 def _verify(program: ONNXProgram, model: Any, given: Arguments, args: Any, kwargs: Any) -> None:
-    """Hold the graph's results against the model's on the example."""
+    """Compare the graph's results with the model's on the example."""
     from .inputs import leaves
     from .running import as_it_was, weights_of
 
@@ -361,7 +361,7 @@ def _verify(program: ONNXProgram, model: Any, given: Arguments, args: Any, kwarg
 
 
 def _report(program: ONNXProgram, folder: str) -> None:
-    """A page of what was written, as `report=True` asks for."""
+    """Write a page about the export, as `report=True` requests."""
     from ..._files.atomic import replacing
 
     graph = program.model.graph

@@ -1,4 +1,4 @@
-"""A graph as it is written: nodes, weights, constants, and sizes that are computed at run time."""
+"""A graph under construction: nodes, weights, constants, and sizes that are computed at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sizes import Expression, Number, Size, fitted, is_fixed
 
 
 class V(str):
-    """The name of a value, with what is known of it."""
+    """The name of a value, with what is known about it."""
 
     __slots__ = ("data", "dtype", "shape")
     shape: tuple[Number, ...]
@@ -33,7 +33,7 @@ class V(str):
 
 
 class Graph:
-    """Nodes in their order."""
+    """Nodes in order."""
 
     def __init__(self, onnx: Any, opset: int) -> None:
         self.onnx = onnx
@@ -43,7 +43,7 @@ class Graph:
         self.metadata: list[Any] = []
         self.dims: dict[
             tuple[int, ...], tuple[str, int]
-        ] = {}  # what a dimension was -> where it is
+        ] = {}  # a dimension's values -> where to read it
         self.path = ""
         self.site: Any = None
         self._names: dict[str, int] = {}
@@ -54,7 +54,7 @@ class Graph:
     # ---- nodes ---------------------------------------------------------------------------------------
 
     def name(self, wanted: str) -> str:
-        """A name that nothing else has."""
+        """An unused name."""
         count = self._names.get(wanted, 0)
         self._names[wanted] = count + 1
         if not count:
@@ -64,7 +64,7 @@ class Graph:
     def op(
         self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any
     ) -> Any:
-        """A node; gives the name of its result, or of each."""
+        """Add a node; returns the name of its result, or of each."""
         given = [self.value(x) for x in inputs]
         while given and not given[-1]:
             given.pop()
@@ -81,7 +81,7 @@ class Graph:
         return results[0] if outputs == 1 else results
 
     def rename(self, old: str, new: str) -> bool:
-        """Call a node's result otherwise; False for what no node makes."""
+        """Rename a node's result; False if no node produces it."""
         if not any(old in node.output for node in self.nodes):
             return False
         for node in self.nodes:
@@ -92,7 +92,7 @@ class Graph:
         return True
 
     def value(self, x: Any) -> str:
-        """What may stand as an input: a name, None, an array or a NumPy number."""
+        """A valid node input, from a name, None, an array or a NumPy number."""
         if x is None:
             return ""
         if isinstance(x, str):
@@ -102,7 +102,7 @@ class Graph:
         return self.constant(x)
 
     def constant(self, array: Any) -> str:
-        """A constant of the graph, each only once."""
+        """A constant of the graph, deduplicated."""
         array = np.asarray(array)
         key = array.shape, array.dtype.str, array.dtype.name, array.tobytes()
         found = self._constants.get(key)
@@ -114,7 +114,7 @@ class Graph:
         return found
 
     def tensor(self, array: Any, name: str) -> Any:
-        """An array as ONNX holds it."""
+        """An array as an ONNX tensor."""
         made = self.onnx.TensorProto()
         made.name = name
         made.data_type = self.type(array.dtype)
@@ -126,7 +126,7 @@ class Graph:
         return made
 
     def type(self, dtype: Any) -> int:
-        """ONNX's number for a dtype."""
+        """ONNX's code for a dtype."""
         name = np.dtype(dtype).name
         kind = _TYPES.get(name)
         if kind is None:
@@ -136,13 +136,13 @@ class Graph:
     # ---- sizes ---------------------------------------------------------------------------------------
 
     def knows(self, name: str, shape: Sequence[Number]) -> None:
-        """A value is there, and so are its dimensions."""
+        """Register that a value, and so its dimensions, are available."""
         for axis, size in enumerate(shape):
             if isinstance(size, Size):
                 self.dims.setdefault(size.values, (name, axis))
 
     def length(self, number: Number) -> str:
-        """A size as a tensor of one element."""
+        """A size as a one-element tensor."""
         if not isinstance(number, Size):
             return self.constant(np.array([number], np.int64))
         found = self._sizes.get(number.values)
@@ -181,13 +181,13 @@ class Graph:
         )
 
     def scalar(self, number: Number) -> str:
-        """A size as a tensor without dimensions."""
+        """A size as a 0-dim tensor."""
         if not isinstance(number, Size):
             return self.constant(np.array(number))
         return str(self.op("Squeeze", self.length(number), np.array([0])))
 
     def ints(self, numbers: Iterable[Number]) -> str:
-        """Sizes as a tensor of whole numbers."""
+        """Sizes as an integer tensor."""
         numbers = list(numbers)
         if is_fixed(numbers):
             return self.constant(np.array([int(n) for n in numbers], np.int64))
@@ -213,7 +213,7 @@ class Graph:
     def reshape(
         self, x: V | str, shape: Sequence[Number], given: Sequence[Number] | None = None
     ) -> str:
-        """`x` in another shape; `given`: what it has now, if `x` does not say so."""
+        """`x` in another shape; `given` is its current shape, if `x` does not say."""
         if given is None and isinstance(x, V):
             given = x.shape
         shape = list(shape)
@@ -224,7 +224,7 @@ class Graph:
         if given is not None:
             for i in open_:
                 if i < len(given) and given[i] == shape[i]:
-                    target[i] = 0  # as it is
+                    target[i] = 0  # unchanged
         left = [i for i in open_ if isinstance(target[i], Size)]
         if len(left) == 1:
             target[left[0]] = -1
@@ -238,7 +238,7 @@ class Graph:
 
 
 def clean(path: str) -> str:
-    """A module's path as names of nodes have it: `layers.0.fc` is `/layers.0/fc`."""
+    """A module's path in the form used in node names: `layers.0.fc` is `/layers.0/fc`."""
     return re.sub(r"[^A-Za-z0-9_./]", "_", path)
 
 

@@ -1,4 +1,4 @@
-"""A model's arguments: which tensors are inputs, what they are called, and others like them."""
+"""A model's arguments: which tensors are inputs, their names, and others like them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ NESTS = Nests(Mapping, fields_of_dataclass)
 
 
 class Arguments:
-    """What the model is called with."""
+    """The arguments of the model."""
 
     def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
         self.names: list[str] = []
-        self.paths: list[
-            tuple[Any, ...]
-        ] = []  # of each tensor: the parameter, then what leads to it
+        self.paths: list[tuple[Any, ...]] = []  # of each tensor: the parameter, then the path to it
         self.tensors: list[Tensor] = []
         self.parameters: list[str] = []  # all of them, whatever they hold
         for parameter, value in _bound(model, args, kwargs):
@@ -36,7 +34,7 @@ class Arguments:
                     self.tensors.append(leaf)
 
     def called(self, model: Callable[..., Any], tensors: list[Tensor]) -> Any:
-        """The model, called with these tensors in place of the example's."""
+        """Call the model with these tensors instead of the example's."""
         left = iter(tensors)
 
         def put(value: Any) -> Any:
@@ -47,7 +45,7 @@ class Arguments:
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """What a nest holds, with the way to it."""
+    """The leaves of nested containers, each with its path."""
     if not NESTS.is_container(value):
         yield path, value
         return
@@ -70,7 +68,7 @@ def _bound(model: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
 
 
 def like(tensor: Tensor, sizes: Mapping[int, int], turned: bool) -> Tensor:
-    """A tensor of other sizes, with values that the example has, too; `turned`: in another order."""
+    """A tensor with other sizes, whose values all occur in the example; `turned`: in another order."""
     data = tensor.detach()._data
     if type(data) is not np.ndarray:
         raise refused(

@@ -1,9 +1,9 @@
-"""The table: what each operation's record becomes in ONNX.
+"""The table of lowerings: what each operation's record becomes in ONNX.
 
 A lowering is a function `(g, s, *inputs, **parameters)`: the graph, the step (its results' forms), the
-record's inputs (names with shape and dtype; numbers, None, lists where the record takes them) and its
-parameters by the record's own names. It gives the name of the result, or a tuple where there are several,
-None for one that it cannot give (an error only if it is used).
+record's inputs (names with shape and dtype; numbers, None, lists if the record takes them) and its
+parameters by the record's own names. It returns the name of the result, or a tuple if there are several, with
+None for one that it cannot produce (an error only if it is used).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lower(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def simple(kind: str, *names: str, **attributes: Any) -> None:
-    """Records that are one operator."""
+    """Declare records that map to a single operator."""
 
     def lowering(g: Any, s: Any, *inputs: Any) -> Any:
         return g.op(kind, *operands(g, inputs), **attributes)
@@ -50,7 +50,7 @@ def operands(g: Any, inputs: Any) -> list[Any]:
 
 
 def number(g: Any, x: Any, kind: Any) -> Any:
-    """A number as a constant of this dtype; a tensor as it is."""
+    """A number as a constant of this dtype; a tensor unchanged."""
     if x is None or isinstance(x, str):
         return x
     if isinstance(x, TypedSize):
@@ -63,7 +63,7 @@ def number(g: Any, x: Any, kind: Any) -> Any:
 
 
 def dims_of(dim: Any, rank: int) -> list[int] | None:
-    """Dimensions that a reduction is over, as axes; None for all."""
+    """The dimensions of a reduction as axes; None for all."""
     if dim is None or rank == 0:
         return None
     dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
@@ -77,7 +77,7 @@ def unsupported(step: Any, detail: str) -> Exception:
 
 
 def step_of(op: Any, outputs: list[Any], site: Any, used: set[int]) -> SimpleNamespace:
-    """What a lowering is told of its step."""
+    """What a lowering gets to know of its step."""
     return SimpleNamespace(
         op=op, name=op.name, outputs=outputs, out=outputs[0], site=site, used=used
     )

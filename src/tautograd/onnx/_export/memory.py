@@ -1,9 +1,9 @@
-"""Which value a tensor stands for: views and writes in place, told apart.
+"""Which value a tensor stands for: views and in-place writes, resolved.
 
-A graph's values never change, a tensor's memory does. So every tensor is a way (view operations) from
-memory, a `Storage`, of which we keep what it would be had it never been written: its `shadow`. A write
-makes another shadow, with one part replaced, and whoever is read after it goes its way from the new one.
-Ways are gone and parts replaced by ordinary operations, which are watched like all others.
+A graph's values never change, but a tensor's memory does. So every tensor is represented as a path (view operations)
+from its memory, a `Storage`, of which we keep a functional version that is never written: its `shadow`. A write
+makes a new shadow, with one part replaced, and tensors read after it follow their path from the new one.
+Paths are followed and parts replaced by ordinary operations, which are watched like all others.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ Step = tuple[Any, dict[str, Any], Any]  # a view operation, its parameters, and 
 
 
 class Storage:
-    """Memory: its contents as a tensor that nobody writes, and how often it was written."""
+    """Memory: its contents as a tensor that nobody writes to, and how often it was written."""
 
     __slots__ = ("box", "generation", "shadow", "version")
 
     def __init__(self, shadow: Tensor) -> None:
         self.shadow = shadow
         self.generation = 0
-        # Nobody counts the versions of what inference mode makes.
+        # Tensors made in inference mode have no version counter.
         self.box: Any = None if shadow._is_inference else shadow._version_box
         self.version = 0 if self.box is None else self.box[0]
 
     def is_behind(self) -> bool:
-        """Whether the memory was written by somebody we did not see."""
+        """Whether the memory was written without our seeing it."""
         return self.box is not None and bool(self.box[0] != self.version)
 
     def settle(self, more: int = 0) -> None:
-        """What was written is known; `more` writes of the same are still to come."""
+        """Mark everything written as known; `more` writes of the same are still to come."""
         if self.box is not None:
             self.version = self.box[0] + more
 
 
 class Entry:
-    """A tensor: the memory it shows, the way there, and the value it has stood for since `generation`."""
+    """A tensor: its memory, the path from it, and the value it has stood for since `generation`."""
 
     __slots__ = ("generation", "number", "storage", "tensor", "way")
 
     def __init__(
         self, tensor: Tensor, storage: Storage, way: tuple[Step, ...], number: int
     ) -> None:
-        self.tensor = tensor  # kept, so that its address is never another's
+        self.tensor = tensor  # kept alive, so that its id is not reused
         self.storage = storage
         self.way = way
         self.number = number
@@ -55,7 +55,7 @@ class Entry:
 
 
 def gone(base: Tensor, way: tuple[Step, ...]) -> Tensor:
-    """What a way leads to from here."""
+    """Follow a path from a base."""
     found = base
     for op, parameters, index in way:
         result = op.apply((found,), parameters, None)
@@ -64,7 +64,7 @@ def gone(base: Tensor, way: tuple[Step, ...]) -> Tensor:
 
 
 def replaced(base: Tensor, way: tuple[Step, ...], part: Tensor, site: Any) -> Tensor:
-    """`base` with the part that a way leads to replaced."""
+    """`base` with the part at the end of a path replaced."""
     wholes = [base]
     for step in way[:-1]:
         wholes.append(gone(wholes[-1], (step,)))

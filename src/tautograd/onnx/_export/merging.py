@@ -1,8 +1,8 @@
-"""Several runs, of other sizes and other values, made one program.
+"""Merging several runs, with other sizes and other values, into one program.
 
-The runs must have applied the same operations to the same values. What differs is a number (a `Size`), or
-a constant that is made anew at each size (a mask, positions). All else that differs was decided by Python
-on the values or the sizes of one run, or computed where nobody saw it: that is an error with its line,
+The runs must have applied the same operations to the same values. What may differ is a number (a `Size`), or
+a constant that is created for each size (a mask, positions). Any other difference was decided by Python
+from the values or sizes of one run, or computed out of sight: that is an error with its line,
 since the graph would be right for the example alone.
 """
 
@@ -22,7 +22,7 @@ from .sizes import Number, Size, of
 
 
 class Differs(Exception):
-    """Two runs cannot be one program here."""
+    """Two runs cannot be merged here."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Node:
     data: Any = None
     varying: list[Any] = field(
         default_factory=list
-    )  # what a constant was in each run, if it differed
+    )  # a constant's value in each run, if it differed
     site: Any = None
 
 
@@ -53,14 +53,14 @@ class Program:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A list of one and the same number."""
+    """A list that repeats a single number."""
 
     value: Number
     count: Number
 
 
 def merged(runs: list[Run]) -> Program:
-    """One program of all runs."""
+    """Merge all runs into one program."""
     first = runs[0]
     for other in runs[1:]:
         _compare(first, other)
@@ -85,7 +85,7 @@ def merged(runs: list[Run]) -> Program:
 
 
 def _compare(first: Run, other: Run) -> None:
-    """Raise where two runs did not do the same."""
+    """Raise if two runs did not do the same."""
     for a, b in zip(first.steps, other.steps, strict=False):
         same = a.op is b.op and a.outputs == b.outputs and _shape_of(a) == _shape_of(b)
         if not same:
@@ -113,7 +113,7 @@ def _compare(first: Run, other: Run) -> None:
 
 
 def _shape_of(step: Step) -> Any:
-    """Which values a step uses, without what they are."""
+    """Which values a step uses, regardless of their contents."""
     return [_used(x) for x in step.inputs]
 
 
@@ -157,7 +157,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _leaf(given: list[Any]) -> Any:
-    """One for all runs."""
+    """One leaf for all runs."""
     first = given[0]
     if isinstance(first, Window):
         return SimpleNamespace(
@@ -212,7 +212,7 @@ class TypedSize:
 
 
 def _map(maps: list[LineMap]) -> Any:
-    """Maps along a dimension: the very same, or of one formula."""
+    """Merge maps along a dimension: they must be identical, or have one formula."""
     first = maps[0]
     if all(m is first or (m.size == first.size and m.count == first.count) for m in maps):
         return first

@@ -1,4 +1,4 @@
-"""In which mode a model is exported."""
+"""The mode in which a model is exported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..enums import TrainingMode
 
 @contextmanager
 def select_model_mode_for_export(model: Any, mode: Any) -> Iterator[None]:
-    """Put a model into the mode it is exported in, and back afterwards, each part of it as it was."""
+    """A context that puts a model into its export mode, and restores the mode of each part afterwards."""
     if not isinstance(mode, TrainingMode):
         raise TypeError(
             f"'mode' should be a torch.onnx 'TrainingMode' enum, but got '{type(mode)}'."

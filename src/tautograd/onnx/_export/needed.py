@@ -1,4 +1,4 @@
-"""The packages that ONNX files are written and run with, which are loaded when they are needed."""
+"""The packages that write and run ONNX files, imported lazily."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEEDED = 'ONNX files need the package onnx: pip install "tautograd[onnx]"'
 
 
 def onnx() -> Any:
-    """The package `onnx`; an error that says how to get it."""
+    """The package `onnx`; raises an error that says how to install it."""
     try:
         package = importlib.import_module("onnx")
         importlib.import_module("onnx.helper")
@@ -21,5 +21,5 @@ def onnx() -> Any:
 
 
 def has_runtime() -> bool:
-    """Whether models can be run by onnxruntime."""
+    """Whether onnxruntime is available to run models."""
     return importlib.util.find_spec("onnxruntime") is not None

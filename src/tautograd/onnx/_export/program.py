@@ -1,4 +1,4 @@
-"""An ONNX model that was exported: it saves itself, and runs."""
+"""An exported ONNX model, which can save and run itself."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .inputs import leaves
 from .needed import has_runtime, onnx
 
 _LARGE = 1536 * 1024 * 1024
-_LEAST_OUTSIDE = 256  # bytes of a tensor that is worth a place in a second file
+_LEAST_OUTSIDE = 256  # bytes from which a tensor goes into a second file
 
 
 class ONNXProgram:
-    """A model in ONNX, and what it is made of."""
+    """An ONNX model, and what it was exported from."""
 
     def __init__(self, model: Any, exported_program: Any = None) -> None:
         self.model = model
@@ -44,7 +44,7 @@ class ONNXProgram:
     # ---- running -------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
-        """Run the model on the arguments that the module takes: by onnxruntime, or by onnx itself."""
+        """Run the model on the module's arguments: with onnxruntime, or with onnx itself."""
         if not has_runtime() or self._has_bfloat16():
             return self.call_reference(*args, **kwargs)
         if self._session is None:
@@ -53,7 +53,7 @@ class ONNXProgram:
         return tuple(_tensor(a) for a in found)
 
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
-        """Run the model by the evaluator that comes with onnx (slow, and the measure of others)."""
+        """Run the model with onnx's reference evaluator (slow, but the reference for others)."""
         onnx()
         from onnx.reference import ReferenceEvaluator
 
@@ -62,17 +62,17 @@ class ONNXProgram:
         return tuple(_tensor(a) for a in found)
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
-        """Make the onnxruntime session that `__call__` runs; `initializer` may make another one."""
+        """Create the onnxruntime session that `__call__` runs; `initializer` may create another one."""
         if initializer is None:
             initializer = _session
         self._session = initializer(self.model.SerializeToString())
 
     def release(self) -> None:
-        """Give the session up."""
+        """Release the session."""
         self._session = None
 
     def _given(self, args: Any, kwargs: Any) -> dict[str, Any]:
-        """Arguments by the names of the inputs."""
+        """Arguments by input name."""
         weights = {w.name for w in self.model.graph.initializer}
         names = [v.name for v in self.model.graph.input if v.name not in weights]
         given: dict[str, Any] = {}
@@ -94,14 +94,14 @@ class ONNXProgram:
         return {k: v.detach().cpu()._data if isinstance(v, Tensor) else v for k, v in given.items()}
 
     def _has_bfloat16(self) -> bool:
-        """Whether numbers go in or out that onnxruntime cannot be given as NumPy's."""
+        """Whether inputs or outputs have a dtype that NumPy cannot pass to onnxruntime."""
         graph = self.model.graph
         return any(v.type.tensor_type.elem_type == 16 for v in (*graph.input, *graph.output))
 
     def compute_values(
         self, value_names: Sequence[str], args: Any = (), kwargs: Any = None
     ) -> Sequence[Tensor]:
-        """What these values inside the graph are for arguments."""
+        """Compute values inside the graph for arguments."""
         package = onnx()
         model = package.ModelProto()
         model.CopyFrom(self.model)
@@ -126,7 +126,7 @@ class ONNXProgram:
     # ---- weights ---------------------------------------------------------------------------------------
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Put other weights into the model."""
+        """Replace the model's weights."""
         held = {w.name: w for w in self.model.graph.initializer}
         for name, tensor in state_dict.items():
             if name not in held:
@@ -145,7 +145,7 @@ class ONNXProgram:
         self._session = None
 
     def optimize(self) -> None:
-        """Nothing: the exporter folds constants and drops what is not used while it writes."""
+        """A no-op: the exporter folds constants and drops unused values while it writes."""
 
     # ---- saving --------------------------------------------------------------------------------------
 
@@ -157,9 +157,9 @@ class ONNXProgram:
         keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:
-        """Write the model to a file: whole, or not at all.
+        """Write the model to a file, atomically.
 
-        With `external_data`, or where the model is too large for one file, weights go into a second file
+        With `external_data`, or if the model is too large for one file, weights go into a second file
         beside it, `NAME.data`.
         """
         package = onnx()
@@ -191,7 +191,7 @@ class ONNXProgram:
 
 
 def _write_outside(graph: Any, path: str) -> None:
-    """Put what tensors hold into a file of its own, and into the model where it is."""
+    """Move the tensors' contents to a separate file, and record their locations in the model."""
     large = [w for w in graph.initializer if len(w.raw_data) > _LEAST_OUTSIDE]
     if not large:
         return

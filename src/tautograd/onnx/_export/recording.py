@@ -1,4 +1,4 @@
-"""What a run was: the values it computed with, and the operations, in their order."""
+"""The record of a run: the values it computed with, and the operations, in order."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..._ops.declare.record import Op
 
 @dataclass
 class Value:
-    """What a graph computes with: where it is from, and what it is in this run."""
+    """A value that a graph computes with: where it comes from, and what it is in this run."""
 
     kind: str  # "input", "weight", "constant", "random", "step"
     shape: tuple[int, ...]
     dtype: Any
     depends: bool  # on an input
     key: Any = None  # which input or weight, the sampler that drew it
-    data: Any = None  # what a constant holds
+    data: Any = None  # a constant's contents
     site: Any = None
 
 
 @dataclass(frozen=True)
 class Use:
-    """A value where it is used."""
+    """One use of a value."""
 
     number: int
 
@@ -37,7 +37,7 @@ class Index:
 
 @dataclass
 class Step:
-    """An operation: on which values, with which parameters, and what it gave."""
+    """An operation: its values, its parameters, and its results."""
 
     op: Op
     inputs: tuple[Any, ...]
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass
 class Run:
-    """All of a run."""
+    """A complete run."""
 
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The runs of an export: the model as it is, several times, and everything put back afterwards."""
+"""The runs of an export: the unchanged model, several times, with all its state restored afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ exporting = _Exporting()
 
 
 def weights_of(model: Any) -> dict[str, Tensor]:
-    """Parameters and buffers by their names in `state_dict`, also under a second name."""
+    """Parameters and buffers by their names in `state_dict`, including second names."""
     named = dict(model.named_parameters(remove_duplicate=False))
     named.update(model.named_buffers(remove_duplicate=False))
     return named
@@ -37,7 +37,7 @@ def weights_of(model: Any) -> dict[str, Tensor]:
 
 @contextmanager
 def as_it_was(model: Any, weights: dict[str, Tensor]) -> Iterator[None]:
-    """What a run does to buffers, random numbers and the mode is undone."""
+    """A context that undoes what a run does to buffers, random numbers and the mode."""
     held = {
         name: (t, t._version_box[0], np.array(t._data))
         for name, t in weights.items()
@@ -62,7 +62,7 @@ def as_it_was(model: Any, weights: dict[str, Tensor]) -> Iterator[None]:
 
 
 def _put_back(model: Any, name: str, tensor: Tensor) -> None:
-    """A buffer that `forward` replaced by another tensor."""
+    """Restore a buffer that `forward` replaced by another tensor."""
     owner, _, last = name.rpartition(".")
     module = model.get_submodule(owner)
     for table in (module._buffers, module._parameters):
@@ -140,7 +140,7 @@ class Runner:
 
     @contextmanager
     def _paths(self, watch: Watch) -> Iterator[None]:
-        """Which module is running."""
+        """Track which module is running."""
         stack: list[Any] = []
 
         def enter(module: Any, args: Any) -> None:

@@ -1,8 +1,8 @@
-"""Numbers that differ from run to run: a batch, a length, and all that Python computed from them.
+"""Numbers that differ from run to run: a batch size, a length, and all that Python computed from them.
 
-A model is run at several sizes, and a `Size` is what a number was in each of the runs. Arithmetic on it is
-arithmetic on each of them, so a lowering computes with a size as with an int. Where a graph needs the
-number at run time, `fitted` finds how it follows from the dimensions of tensors that are there by then.
+A model is run at several sizes, and a `Size` holds a number's value in each of the runs. Arithmetic on it is
+elementwise, so a lowering computes with a size as with an int. If a graph needs the
+number at run time, `fitted` finds how to compute it from the dimensions of tensors that are available by then.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Number = Any  # an int, a float, or a Size
 
 
 class Unclear(Exception):
-    """Something is asked of a size that has one answer in one run and another in the next."""
+    """A question about a size has different answers in different runs."""
 
 
 class Size:
-    """What a number was in each run."""
+    """A number's value in each run."""
 
     __slots__ = ("values",)
 
@@ -90,7 +90,7 @@ class Size:
 
 
 def of(values: Iterable[Any]) -> Number:
-    """The number that these are in the runs: a plain one if it never differs."""
+    """The number with these values in the runs: a plain one if it never differs."""
     found = tuple(values)
     first = found[0]
     if all(v == first and type(v) is type(first) for v in found[1:]):
@@ -99,7 +99,7 @@ def of(values: Iterable[Any]) -> Number:
 
 
 def product(numbers: Iterable[Number]) -> Number:
-    """The product, sizes among the factors."""
+    """The product of numbers, some of which may be sizes."""
     total: Number = 1
     for number in numbers:
         total = total * number
@@ -111,14 +111,14 @@ def is_fixed(numbers: Iterable[Number]) -> bool:
     return not any(isinstance(n, Size) for n in numbers)
 
 
-# ---- how a size follows from others ----------------------------------------------------------------
+# ---- computing a size from others ------------------------------------------------------------------
 # An expression is a tuple: ("dim", values), ("const", n), or (operator, left, right).
 
 Expression = tuple[Any, ...]
 
 
 def fitted(wanted: Size, known: Sequence[tuple[Any, ...]]) -> Expression | None:
-    """How a size follows from known dimensions, each given by what it was in the runs.
+    """How to compute a size from known dimensions, each given by its values in the runs.
 
     The simplest expression that gives the right number in every run; None if there is none.
     """
@@ -148,7 +148,7 @@ def fitted(wanted: Size, known: Sequence[tuple[Any, ...]]) -> Expression | None:
 
 
 def _ratio(v: tuple[Any, ...], a: tuple[Any, ...]) -> int | None:
-    """The whole number that `v` is times `a` in every run."""
+    """The integer that is `v / a` in every run."""
     if any(x == 0 for x in a) or any(y % x for x, y in zip(a, v, strict=True)):
         return None
     factors = {y // x for x, y in zip(a, v, strict=True)}
@@ -183,13 +183,13 @@ def _of_one(v: tuple[Any, ...], a: tuple[Any, ...]) -> Expression | None:
             return ("div", ("add", ("dim", a), ("const", d - 1)), ("const", d))
         least = max(y * d - x for x, y in pairs)
         most = min(y * d - x + d - 1 for x, y in pairs)
-        if least == most:  # `(a + c) / d` for one c only
+        if least == most:  # only one c satisfies `(a + c) / d`
             return ("div", ("add", ("dim", a), ("const", least)), ("const", d))
     return _of_rest(pairs, a)
 
 
 def _of_rest(pairs: list[tuple[int, int]], a: tuple[Any, ...]) -> Expression | None:
-    """`c + a % d`, `c - a % d`: what is left to a multiple."""
+    """`c + a % d`, `c - a % d`: the remainder to a multiple."""
     if len(pairs) < 3 or len({y for _, y in pairs}) < 2:
         return None
     for d in range(2, min(65, max(x for x, _ in pairs) + 1)):

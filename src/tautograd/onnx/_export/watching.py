@@ -1,9 +1,9 @@
-"""One run of a model, watched: which operations it applied, to which values.
+"""Watching one run of a model: which operations it applied, to which values.
 
-Operations are shown to a function mode where they are applied, writes and what leaves the engine by the
-wrappers that a mode puts on `Tensor`, draws and results written in place by `modes.exporter`. A tensor that
-nobody showed us is a weight, a view of what we know, or a constant; whether a constant is one shows when
-another run is held against this (`merging`).
+A function mode sees operations where they are applied; wrappers that a mode installs on `Tensor` see writes and
+what leaves the engine; `modes.exporter` sees draws and results written in place. A tensor that
+was never seen is a weight, a view of a known one, or a constant; whether it really is constant shows when
+another run is compared with this one (`merging`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LEAVES = {
     "__complex__": "a Python complex number",
     "__contains__": "a Python boolean",
 }
-_TURNED = {  # in place, what a tensor shows changes, and not what it holds
+_TURNED = {  # in-place, these change a tensor's view, not its contents
     *("squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_"),
 }
 _PASSED_ON = {
@@ -75,7 +75,7 @@ class Watch:
         self.draws: dict[int, tuple[Any, str, Any, Any]] = {}
         self.paths: list[str] = []
         self.kept: list[Any] = []
-        self.busy = False  # what happens now is our own doing
+        self.busy = False  # our own operations are running
 
     # ---- tensors and values ------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class Watch:
         return entry
 
     def made(self, tensor: Tensor, number: int) -> Entry:
-        """A tensor with memory of its own."""
+        """Register a tensor with its own memory."""
         return self.bind(tensor, Storage(tensor), (), number)
 
     def given(self, tensor: Tensor, key: Any) -> None:
@@ -131,7 +131,7 @@ class Watch:
         drawn = self.draws.get(id(data))
         if drawn is not None:
             return self.made(tensor, self.value("random", data, True, drawn[1:]))
-        for array, *key in self.draws.values():  # or a copy of what was drawn, laid out otherwise
+        for array, *key in self.draws.values():  # or a copy of what was drawn, with another layout
             if array.size == data.size > 1 and np.array_equal(np.ravel(array), np.ravel(data)):
                 return self.made(tensor, self.value("random", data, True, tuple(key)))
         return self.made(tensor, self.value("constant", data, False, data=np.array(data)))
@@ -156,7 +156,7 @@ class Watch:
     def depends(self, tensor: Tensor) -> bool:
         return self.run.values[self.use(tensor)].depends
 
-    # ---- what the engine shows -----------------------------------------------------------------------
+    # ---- what the engine reports ---------------------------------------------------------------------
 
     def __torch_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(func, Recorded):
@@ -241,7 +241,7 @@ class Watch:
         return x
 
     def _of_array(self, array: Any) -> int:
-        """The value that an index array is of: a tensor's memory, or a constant."""
+        """The value of an index array: a tensor's memory, or a constant."""
         entry = self.memory.get(_where(array))
         if entry is not None and entry.generation == entry.storage.generation:
             return entry.number
@@ -250,7 +250,7 @@ class Watch:
     # ---- writes ----------------------------------------------------------------------------------------
 
     def _written(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """A write in place: what its twin that writes nowhere gives is put into the memory."""
+        """An in-place write: its out-of-place twin's result is stored in the memory."""
         target = args[0]
         if not isinstance(target, Tensor):
             return func(*args, **kwargs)
@@ -280,7 +280,7 @@ class Watch:
             return method(target, *rest, **kwargs)  # type: ignore[no-any-return]
 
     def _put(self, target: Tensor, new: Tensor) -> None:
-        """Let the memory that `target` shows hold `new` there."""
+        """Store `new` in the memory that `target` views."""
         entry = self.entry_of(target)
         storage = entry.storage
         with self.watched():
@@ -300,7 +300,7 @@ class Watch:
         storage.generation += 1
 
     def _settle(self, target: Tensor) -> None:
-        """What was written is known."""
+        """Mark what was written as known."""
         self.entry_of(target).storage.settle()
 
     def _note_change(self, storage: Storage) -> None:
@@ -309,12 +309,12 @@ class Watch:
             self.run.written[self.run.values[entry.number].key] = self.site()
 
     def written(self, target: Tensor, result: Tensor) -> None:
-        """`write_into` says that a result is put into a tensor's memory."""
+        """`write_into` reports that a result is stored in a tensor's memory."""
         if self.busy or not modes.function_modes or modes.function_modes[-1] is not self:
             return
         if result is not target:
             self._put(target, result)
-        self.entry_of(target).storage.settle(1)  # as it will be at once
+        self.entry_of(target).storage.settle(1)  # as it is about to be
 
     def _set_item(self, func: Any, target: Tensor, key: Any, value: Any) -> None:
         with self.watched():
@@ -370,7 +370,7 @@ class Watch:
     # ---- random numbers -----------------------------------------------------------------------------
 
     def drawn(self, array: Any, sampler: Any, args: Any, kwargs: Any) -> None:
-        """`sampled` says that numbers were drawn."""
+        """`sampled` reports that numbers were drawn."""
         self.kept.append(array)
         name = getattr(sampler, "__name__", "")
         self.draws[id(array)] = (array, name, args, {**getattr(sampler, "options", {}), **kwargs})
@@ -401,7 +401,7 @@ class Watch:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """What happens in here is shown to us as well."""
+        """A context whose operations are watched as well."""
         before = modes.function_modes
         if before and before[-1] is self:
             yield
@@ -414,7 +414,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """The run."""
+        """A context for the run."""
         function_modes.enter(self)
         modes.exporter = self
         try:
@@ -435,14 +435,14 @@ def _uses(arguments: Any) -> Iterator[Use]:
 
 
 def _where(array: Any) -> Any:
-    """The memory of an array, which no other array of that form has while this one is kept."""
+    """An array's memory address and form, unique as long as the array is alive."""
     if type(array) is not np.ndarray or not array.size:
         return None
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
 
 
 def _put_at(view: Tensor, given: list[Any], new: Tensor) -> Any:
-    """The same with other elements where indices say; `given` has an index or None for each dimension."""
+    """The tensor with other elements at some indices; `given` has an index or None for each dimension."""
     indexed = [(d, t) for d, t in enumerate(given) if t is not None]
     if len(indexed) == 1 and new.ndim == 0 and indexed[0][1]._data.dtype == np.bool_:
         dim, mask = indexed[0]
@@ -460,7 +460,7 @@ def _widened(mask: Tensor, view: Tensor) -> Tensor:
 
 
 def warn_leaving(name: str, what: str, site: Any) -> None:
-    """As PyTorch's tracer says it."""
+    """Warn as PyTorch's tracer does."""
     from ...jit import TracerWarning
 
     warnings.warn(
@@ -473,7 +473,7 @@ def warn_leaving(name: str, what: str, site: Any) -> None:
 
 
 def refuse_leaving(name: str, what: str, site: Any) -> None:
-    """A graph has no such value: what is done with it would be done once and for all."""
+    """Refuse a value that a graph does not have: what is computed from it would be fixed for ever."""
     raise refused(
         f"a tensor that depends on the inputs is converted to {what} (`{name}`), on which the model's "
         "Python then depends: a data-dependent branch or size, which ONNX's graph would not have. Use "

@@ -12,7 +12,7 @@ _BETWEEN = "  |  "
 
 
 class Compare:
-    """A table: a column for each description, a row for each sub-label, threads apart."""
+    """A table: a column per description, a row per sub-label, with numbers of threads separated."""
 
     def __init__(self, results: Iterable[Measurement]) -> None:
         self._results = list(results)
@@ -28,7 +28,7 @@ class Compare:
             self._results.append(result)
 
     def trim_significant_figures(self) -> None:
-        """Show only the digits that count."""
+        """Show only significant digits."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
@@ -76,7 +76,7 @@ class Compare:
         )
 
     def _column(self, found: list[Measurement], column: str, scale: float) -> dict[int, str]:
-        """The numbers of one column as text, with as many decimals as its largest number bears out."""
+        """The numbers of one column as text, with as many decimals as are significant in its largest number."""
         values = {
             id(m): (m.median / scale, m.significant_figures)
             for m in found

@@ -1,4 +1,4 @@
-"""What was measured: the times of a statement, and how far they can be trusted."""
+"""Measurement results: the times of a statement, and how far they can be trusted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unit_to_english(u: str) -> str:
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """A number rounded to so many digits that count."""
+    """A number rounded to so many significant digits."""
     x, digits = _real(x, "x"), _real(n, "n")
     if digits != math.floor(digits) if math.isfinite(digits) else True:
         raise AssertionError("Number of significant figures must be an integer")
@@ -45,7 +45,7 @@ def trim_sigfig(x: float, n: int) -> float:
     if math.isinf(x):
         raise OverflowError("cannot convert float infinity to integer (argument 'x')")
     exponent = math.ceil(math.log10(abs(x))) - int(digits)
-    if exponent > sys.float_info.max_10_exp:  # 10 to that power would take all memory first
+    if exponent > sys.float_info.max_10_exp:  # 10 to that power would first exhaust all memory
         raise OverflowError("int too large to convert to float")
     if exponent < sys.float_info.min_10_exp:
         return x  # more digits than it has
@@ -54,7 +54,7 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def _real(number: Any, name: str) -> float:
-    """A number as Python's float; what is none is refused by name."""
+    """A number as a Python float; raises, naming it, if it is none."""
     if hasattr(number, "numel") and number.numel() != 1:
         raise RuntimeError(
             f"a Tensor with {number.numel()} elements cannot be converted to Scalar (argument '{name}')"
@@ -75,7 +75,7 @@ def _refuse(number: Any, name: str) -> NoReturn:
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is measured: the statement, what goes before it, and what it is called."""
+    """What is measured: the statement, its setup, and its labels."""
 
     stmt: str
     setup: str
@@ -97,7 +97,7 @@ class TaskSpec:
         return heading + "\n".join(f"  {line}" for line in self.stmt.splitlines())
 
     def setup_str(self) -> str:
-        """What goes before it, as text."""
+        """The setup, as text."""
         if self.setup == "pass" or not self.setup:
             return ""
         if "\n" not in self.setup:
@@ -105,14 +105,14 @@ class TaskSpec:
         return "setup:\n" + "\n".join(f"  {line}" for line in self.setup.splitlines())
 
     def summarize(self) -> str:
-        """All of it as text."""
+        """The whole description as text."""
         parts = [self.title, self.description or "", self.setup_str()]
         return "\n".join(part for part in parts if part)
 
 
 @dataclasses.dataclass(init=True, repr=False)
 class Measurement:
-    """Times of a statement that was run `number_per_run` times in each."""
+    """Times of a statement, each of `number_per_run` runs."""
 
     number_per_run: int
     raw_times: list[float]
@@ -120,7 +120,7 @@ class Measurement:
     metadata: dict[Any, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What the task is called is asked of its measurement, too.
+        # The task's labels are attributes of its measurement, too.
         if name in ("stmt", "label", "sub_label", "description", "env", "num_threads", "title"):
             return getattr(self.task_spec, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -142,13 +142,13 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """From the first quartile to the third."""
+        """The interquartile range."""
         low, high = np.percentile(self.times, [25, 75])
         return float(high - low)
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median count, by the spread of the middle half of the times."""
+        """How many digits of the median are significant, judged by the interquartile range."""
         times = sorted(self.times)
         middle = times[len(times) // 4 : math.ceil(3 * len(times) / 4)]
         doubt = max(1.645 * float(np.std(middle)) / math.sqrt(len(middle)), _SHORTEST_DOUBT)
@@ -156,16 +156,16 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times are spread out so far that little follows from them."""
+        """Whether the times are spread out so far that they say little."""
         return self.iqr / self.median > _SOME_SPREAD
 
     @property
     def as_row_name(self) -> str:
-        """What a table calls it."""
+        """The name of its row in a table."""
         return self.sub_label or self.stmt or "[Unknown]"
 
     def meets_confidence(self, threshold: float = 0.05) -> bool:
-        """Whether the spread is small against the median."""
+        """Whether the spread is small relative to the median."""
         return self.iqr / self.median < threshold
 
     def __repr__(self) -> str:
@@ -198,7 +198,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Measurements of the same task as one each."""
+        """Merge the measurements of each task into one."""
         groups: dict[TaskSpec, list[float]] = {}
         for one in measurements:
             groups.setdefault(one.task_spec, []).extend(one.times)

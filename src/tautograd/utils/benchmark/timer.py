@@ -1,4 +1,4 @@
-"""`Timer`: a statement, timed with a number of threads that is the same for all."""
+"""`Timer`: times a statement with a fixed number of threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .measurement import Measurement, TaskSpec
 
 
 def timer() -> float:
-    """The time, in seconds, once all that a GPU was given is done."""
+    """The time, in seconds, after synchronising with the GPU."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return time.perf_counter()
@@ -60,21 +60,21 @@ class Timer:
         return max(self._timer.timeit(number), 1e-9)
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """The time of so many runs, after a few to get warm."""
+        """The time of so many runs, after a few warm-up runs."""
         with _threads(self._task_spec.num_threads):
             self._timed(max(number // 100, 2))
             return Measurement(number, [self._timed(number)], self._task_spec)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """PyTorch refuses it, too: `blocked_autorange` chooses both numbers."""
+        """Raises, as in PyTorch: `blocked_autorange` chooses both numbers."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Any = None) -> None:
-        """PyTorch refuses it, too: `blocked_autorange` is meant."""
+        """Raises, as in PyTorch: use `blocked_autorange`."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
-        """As many runs as take long enough for reading the clock not to count."""
+        """The number of runs that takes long enough to make reading the clock negligible."""
         number = 1
         while True:
             taken = self._timed(number)
@@ -85,7 +85,7 @@ class Timer:
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Blocks of runs, until they have taken this long in all."""
+        """Time blocks of runs, until they have taken this long in total."""
         with _threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times: list[float] = []
@@ -106,7 +106,7 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """Blocks of runs, until their spread is small against their median."""
+        """Time blocks of runs, until their spread is small relative to their median."""
         with _threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times: list[float] = []

@@ -1,4 +1,4 @@
-"""Data: datasets, the order of their samples, and batches, read by worker processes if asked to."""
+"""Data: datasets, the order of their samples, and batches, optionally read by worker processes."""
 
 from ..._ops.declare.python_surface import speak
 from ._collate import default_collate, default_convert

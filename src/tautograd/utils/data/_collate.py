@@ -22,7 +22,7 @@ Map = dict[Any, Collate] | None
 
 
 def default_convert(data: Any) -> Any:
-    """A sample with its NumPy arrays as tensors."""
+    """A sample with its NumPy arrays converted to tensors."""
     if isinstance(data, torch.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
@@ -40,7 +40,7 @@ def default_convert(data: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: Map = None) -> Any:
-    """One batch of a list of samples; `collate_fn_map` says how, for elements of each type."""
+    """Collate a list of samples into a batch; `collate_fn_map` has a function for elements of each type."""
     element = batch[0]
     if collate_fn_map is not None:
         found = collate_fn_map.get(type(element))
@@ -67,14 +67,14 @@ def collate(batch: Any, *, collate_fn_map: Map = None) -> Any:
 
 
 def _mapping_like(given: Any, value: Callable[[Any], Any]) -> Any:
-    """The same kind of mapping with other values; a dictionary, if it cannot be made."""
+    """The same kind of mapping with other values; a dictionary, if it cannot be constructed."""
     values = {key: value(key) for key in given}
     if type(given) is dict:
         return values
     try:
         if not isinstance(given, MutableMapping):
             return type(given)(values)
-        clone = copy.copy(given)  # which may have attributes of its own
+        clone = copy.copy(given)  # which may have its own attributes
         clone.update(values)
         return clone
     except TypeError:
@@ -82,7 +82,7 @@ def _mapping_like(given: Any, value: Callable[[Any], Any]) -> Any:
 
 
 def _sequence_like(given: Any, parts: list[Any]) -> Any:
-    """The same kind of sequence with other elements; a list, if it cannot be made."""
+    """The same kind of sequence with other elements; a list, if it cannot be constructed."""
     if type(given) is list:
         return parts
     try:
@@ -135,7 +135,7 @@ default_collate_fn_map: dict[Any, Collate] = {
 
 
 def default_collate(batch: Any) -> Any:
-    """One batch of a list of samples: tensors stacked, numbers as a tensor, containers by element."""
+    """Collate a list of samples: tensors are stacked, numbers become a tensor, containers go element by element."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 

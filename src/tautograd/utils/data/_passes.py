@@ -1,4 +1,4 @@
-"""One pass over the data: batch after batch, made in this process or by others that read ahead."""
+"""One pass over the data: batch after batch, made in this process or by workers that read ahead."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ._workers import Again, Ended, Failure, StreamFetcher, fetch, run_worker
 if TYPE_CHECKING:
     from .dataloader import DataLoader
 
-_SKIPPED = object()  # stands for a batch that there is not, or that was given out of turn
+_SKIPPED = object()  # stands for a missing batch, or one returned out of order
 
 
 def pinned(data: Any) -> Any:
-    """A batch with its tensors in memory that is locked for a GPU."""
+    """A batch with its tensors in page-locked memory."""
     if isinstance(data, Tensor):
         return data if data.is_cuda else data.pin_memory()
     if hasattr(data, "pin_memory"):
@@ -55,7 +55,7 @@ def _drawn_seed(generator: Any) -> int:
 class Pass:
     """An iterator over batches, of any loader that has the attributes of `DataLoader` by PyTorch's names.
 
-    It does not hold its loader: a loader that keeps its workers holds it, and dies when it is let go.
+    It does not hold its loader: a loader with persistent workers holds it, and is freed when its last reference goes.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -81,7 +81,7 @@ class Pass:
                 stacklevel=4,
             )
         self._indices: Iterator[Any] = iter(self._sampler)
-        # Drawn also where no worker needs it: random numbers stay in step with those of workers.
+        # Drawn even if no worker needs it, so that random numbers are the same as with workers.
         self._base_seed = _drawn_seed(loader.generator)
 
     def __iter__(self) -> Pass:
@@ -102,7 +102,7 @@ class Pass:
         raise NotImplementedError
 
     def _warn_of_length(self, said: int) -> None:
-        """A stream gives more than it said when it was asked."""
+        """Warn that a stream yields more than the length it reported."""
         more = (
             "For multiprocessing data-loading, this could be caused by not properly configuring the "
             "IterableDataset replica at each worker. Please see "
@@ -139,7 +139,7 @@ class PassHere(Pass):
 
 
 class PassOfWorkers(Pass):
-    """Passes with worker processes, whose batches come in the order in which they were asked for."""
+    """A pass with worker processes, whose batches are returned in the order of the requests."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -148,7 +148,7 @@ class PassOfWorkers(Pass):
         self._timeout = loader.timeout
         self._in_order = loader.in_order
         self._kept = loader.persistent_workers
-        self._most = loader.prefetch_factor * self._count  # batches that are asked for at a time
+        self._most = loader.prefetch_factor * self._count  # batches requested at a time
         context: Any = loader.multiprocessing_context or multiprocessing.get_context()
         self._results = context.Queue()
         self._tasks: list[Any] = []
@@ -186,18 +186,18 @@ class PassOfWorkers(Pass):
     def _begin(self) -> None:
         self._indices = iter(self._sampler)
         self._given = 0
-        self._turn = 0  # of the next batch to be asked for
-        self._next = 0  # of the next batch to be given
+        self._turn = 0  # of the next batch to request
+        self._next = 0  # of the next batch to return
         self._arrived: dict[int, Any] = {}
         self._owner: dict[int, int] = {}  # which worker makes which batch
-        self._load = [0] * len(self._workers)  # how many batches each has to make
+        self._load = [0] * len(self._workers)  # how many batches each still has to make
         self._running = set(range(len(self._workers)))
         self._order = itertools.cycle(range(len(self._workers)))
         for _ in range(self._most):
             self._ask()
 
     def begin_again(self, length_said: int | None) -> None:
-        """Another epoch with the same processes; what was asked for and not taken is let go."""
+        """Start another epoch with the same processes; results not yet taken are dropped."""
         self._length_said = length_said
         for tasks in self._tasks:
             tasks.put(Again())
@@ -208,7 +208,7 @@ class PassOfWorkers(Pass):
         self._begin()
 
     def _ask(self) -> None:
-        """Give the next batch's indices to the next worker that still has data, and time."""
+        """Send the next batch's indices to the next worker that still has data, and capacity."""
         try:
             indices = next(self._indices)
         except StopIteration:
@@ -260,7 +260,7 @@ class PassOfWorkers(Pass):
         return data
 
     def _receive(self) -> tuple[int, Any]:
-        """The next result of any worker, while they all live."""
+        """The next result of any worker, as long as they are all alive."""
         timeout = self._timeout
         deadline = time.monotonic() + timeout if timeout else None
         while True:
@@ -275,17 +275,17 @@ class PassOfWorkers(Pass):
             try:
                 return turn, pickle.loads(sent)
             except (OSError, EOFError):
-                # The worker that made this batch had still to hand over the descriptors of its memory.
+                # The worker that made this batch had yet to send the descriptors of its memory.
                 self._check_alive(patience=5.0)
                 raise
 
     def _check_alive(self, patience: float = 0.0) -> None:
-        """Raise if a worker has ended, or ends within `patience` seconds."""
+        """Raise if a worker has exited, or exits within `patience` seconds."""
         ending = multiprocessing.connection.wait(
             [w.sentinel for w in self._workers], timeout=patience
         )
         for worker in self._workers:
-            if worker.sentinel in ending:  # closed a moment before the process is gone
+            if worker.sentinel in ending:  # closed a moment before the process exits
                 worker.join(timeout=5.0)
         dead = [w for w in self._workers if not w.is_alive()]
         if dead:
@@ -306,9 +306,9 @@ class PassOfWorkers(Pass):
 
 
 def _stop(owner: int, workers: list[Any], tasks: list[Any], results: Any) -> None:
-    """Ask the workers to end, and see that they do."""
+    """Ask the workers to exit, and make sure that they do."""
     if os.getpid() != owner:
-        return  # a copy of the iterator in a process that was forked: the workers are not its own
+        return  # a forked copy of the iterator: the workers are not its own
     for one in tasks:
         one.put(None)
     for worker in workers:

@@ -1,4 +1,4 @@
-"""Worker processes: each reads samples, makes batches of them and sends them back."""
+"""Worker processes: each reads samples, collates them into batches and sends those back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import tautograd as torch
 
 from .dataset import IterableDataset
 
-# How often a worker looks whether its parent still lives, in seconds.
+# How often a worker checks that its parent is alive, in seconds.
 CHECK_INTERVAL = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker process knows of itself; see `get_worker_info`."""
+    """What a worker process knows about itself; see `get_worker_info`."""
 
     id: int
     num_workers: int
@@ -42,7 +42,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Failure:
-    """An exception on its way to another process, with its traceback as text."""
+    """An exception sent to another process, with its traceback as text."""
 
     def __init__(self, where: str) -> None:
         kind, value, trace = sys.exc_info()
@@ -59,7 +59,7 @@ class Failure:
             raise KeyError(_Unquoted(message))
         if getattr(self.kind, "message", None):  # one that takes its text by name
             raise self.kind(message=message)  # type: ignore[call-arg]
-        raise self._made(message)  # held by no variable here: that would keep this frame alive
+        raise self._made(message)  # in no variable here, which would keep this frame alive
 
     def _made(self, message: str) -> BaseException:
         try:
@@ -69,7 +69,7 @@ class Failure:
 
 
 class _Unquoted(str):
-    """Text that a KeyError shows as it is."""
+    """Text that a KeyError shows without quotes."""
 
     __slots__ = ()
 
@@ -78,17 +78,17 @@ class _Unquoted(str):
 
 
 class Ended(NamedTuple):
-    """A stream in a worker has come to its end."""
+    """A worker's stream has ended."""
 
     worker: int
 
 
 class Again(NamedTuple):
-    """A worker that is kept begins another epoch; it answers with the same."""
+    """Tells a persistent worker to begin another epoch; it answers with the same."""
 
 
 def fetch(dataset: Any, batched: bool, indices: Any, collate: Any) -> Any:
-    """The samples of these indices, as a batch."""
+    """The samples with these indices, as a batch."""
     if not batched:
         return collate(dataset[indices])
     whole = getattr(dataset, "__getitems__", None)
@@ -124,13 +124,13 @@ class StreamFetcher:
 
 
 def _numpy_seed(base_seed: int, number: int) -> Any:
-    """NumPy's own seed in a worker, far from those of its neighbours."""
+    """NumPy's own seed in a worker, unrelated to those of the other workers."""
     parts = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     return np.random.SeedSequence(parts).generate_state(4)
 
 
 def _packed(data: Any, number: int) -> bytes:
-    """A batch as it is sent: what cannot be is an error, where a queue would only lose it."""
+    """A batch in the form that is sent; raises if it cannot be pickled, where a queue would only lose it."""
     try:
         return bytes(ForkingPickler.dumps(data))
     except Exception:
@@ -153,7 +153,7 @@ def run_worker(
     base_seed: int,
     worker_init_fn: Any,
 ) -> None:
-    """What a worker process does until it is told to stop (None) or its parent is gone."""
+    """A worker process's loop, until it is told to stop (None) or its parent has exited."""
     global _info
     parent = os.getppid()
     failure: Failure | None = None
@@ -179,7 +179,7 @@ def run_worker(
                     return
                 continue
             if task is None:
-                results.cancel_join_thread()  # what was not taken is not waited for
+                results.cancel_join_thread()  # do not wait for untaken results
                 return
             if isinstance(task, Again):
                 results.put((None, _packed(task, number)))
@@ -204,4 +204,4 @@ def run_worker(
             failure = None
             results.put((turn, _packed(data, number)))
     except KeyboardInterrupt:
-        pass  # the parent has it too, and says so
+        pass  # the parent gets it too, and reports it

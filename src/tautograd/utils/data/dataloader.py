@@ -1,4 +1,4 @@
-"""The loader: batches of a dataset, in this process or read ahead by others."""
+"""The loader: batches of a dataset, in this process or read ahead by workers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 
-# Loaders that are not this one's subclass make their passes by these names of PyTorch's.
+# Loaders that do not derive from this one create their passes by these names of PyTorch's.
 _DatasetKind, _BaseDataLoaderIter = DatasetKind, Pass
 _SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter = PassHere, PassOfWorkers
 
 
 class _Forever(Sampler[None]):
-    """A stream has no indices: None, again and again."""
+    """A stream has no indices: yields None for ever."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset: what order, how many samples each, how they are put together."""
+    """Batches of a dataset: their order, size, and collation."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._iterator: PassOfWorkers | None = None
-        # Of a stream, when the length was asked for.
+        # Of a stream, once its length was requested.
         self._IterableDataset_len_called: int | None = None
         self._complete = True
         self.check_worker_number_rationality()
@@ -144,7 +144,7 @@ class DataLoader(Generic[T_co]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn of more worker processes than this one may use processors."""
+        """Warn if there are more worker processes than processors available to this one."""
         if hasattr(os, "sched_getaffinity"):
             most: int | None = len(os.sched_getaffinity(0))
         else:
@@ -216,7 +216,7 @@ def _context(given: Any, num_workers: int) -> Any:
     return given
 
 
-# PyTorch's names of what iterates over a loader, which libraries ask for.
+# PyTorch's names for the iterators of a loader, which libraries use.
 _BaseDataLoaderIter = Pass
 _SingleProcessDataLoaderIter = PassHere
 _MultiProcessingDataLoaderIter = PassOfWorkers

@@ -1,4 +1,4 @@
-"""Datasets: things with a length and items, streams, and what can be made of them."""
+"""Datasets: collections with a length and items, streams, and combinations of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by index: a subclass has `__getitem__` and, for most uses, `__len__`."""
+    """Samples by index: a subclass defines `__getitem__` and, for most uses, `__len__`."""
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -39,14 +39,14 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """A stream of samples: a subclass has `__iter__`."""
+    """A stream of samples: a subclass defines `__iter__`."""
 
     def __add__(self, other: Any) -> Any:
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Any, ...]]):
-    """Rows of tensors that go together."""
+    """Tensors whose rows belong together."""
 
     tensors: tuple[Any, ...]
 
@@ -64,7 +64,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Samples of several datasets side by side, as tuples or, given by name, as dictionaries."""
+    """Samples of several datasets side by side, as tuples or, if passed by name, as dictionaries."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
@@ -97,7 +97,7 @@ class StackDataset(Dataset[Any]):
 
 
 def _items(dataset: Any, indices: list[Any]) -> list[Any]:
-    """Samples of a dataset, all at once if it can."""
+    """Samples of a dataset, in one call if it supports that."""
     whole = getattr(dataset, "__getitems__", None)
     if not callable(whole):
         return [dataset[i] for i in indices]
@@ -110,7 +110,7 @@ def _items(dataset: Any, indices: list[Any]) -> list[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other."""
+    """Datasets concatenated."""
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -130,7 +130,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """`cumulative_sizes`, as it was once spelled."""
+        """`cumulative_sizes`, under its old misspelling."""
         warnings.warn(
             "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
             FutureWarning,
@@ -152,7 +152,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
+    """Streams concatenated."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -211,7 +211,7 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Dataset[Any], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[Any]]:
-    """Subsets of these lengths (or fractions) that share no sample, drawn at random."""
+    """Disjoint random subsets of these lengths (or fractions)."""
     total = len(dataset)  # type: ignore[arg-type]
     sizes: list[Any] = list(lengths)
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:

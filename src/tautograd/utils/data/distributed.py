@@ -67,5 +67,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Another order for another epoch."""
+        """Change the order for another epoch."""
         self.epoch = epoch

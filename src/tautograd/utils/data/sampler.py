@@ -1,4 +1,4 @@
-"""Samplers: the order in which samples are asked for."""
+"""Samplers: the order in which samples are read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Indices, or lists of indices, in the order they are wanted: a subclass has `__iter__`."""
+    """Indices, or lists of indices, in the order in which to read them: a subclass defines `__iter__`."""
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """One after the other."""
+    """In order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -47,7 +47,7 @@ def _count(name: str, value: Any) -> None:
 
 
 class RandomSampler(Sampler[int]):
-    """In random order; with `replacement` an index may come again."""
+    """In random order; with `replacement` an index may be repeated."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with these probabilities, which need not add up to one."""
+    """Indices drawn with these weights, which need not add up to one."""
 
     def __init__(
         self,

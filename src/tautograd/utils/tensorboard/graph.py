@@ -37,7 +37,7 @@ def _parameters(model: Any) -> Any:
 def _nodes(results: list[Tensor], names: dict[int, str]) -> list[Any]:
     from tensorboardX.proto.node_def_pb2 import NodeDef
 
-    made: dict[Any, Any] = {}  # held by the nodes themselves, so that none is made twice
+    made: dict[Any, Any] = {}  # owned by the nodes themselves, so that none is made twice
 
     def name_of(node: Any) -> str:
         leaf = getattr(node, "variable", None)

@@ -1,4 +1,4 @@
-"""PyTorch's `SummaryWriter` on tensorboardX (the extra `tensorboard`): tensors go in as arrays."""
+"""PyTorch's `SummaryWriter` on top of tensorboardX (the extra `tensorboard`): tensors are passed as arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 
 def _tensorboardx() -> Any:
-    """tensorboardX, which loads PyTorch if it finds it: it has no use for it here."""
+    """tensorboardX, which would import PyTorch if it finds it, although it does not need it here."""
     missing = object()
     found = sys.modules.get("torch", missing)
     if found is missing:
@@ -41,7 +41,7 @@ FileWriter = _x.writer.FileWriter
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array that tensorboardX can read; anything else as it is."""
+    """A tensor as an array that tensorboardX can read; anything else unchanged."""
     if not isinstance(value, Tensor):
         return value
     plain = value.detach().cpu()
@@ -59,7 +59,7 @@ def _with_arrays(method: Any) -> Any:
 
 
 class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
-    """Writes what a run does to a folder that TensorBoard shows; `runs/…` unless one is given."""
+    """Logs a run to a folder that TensorBoard shows; `runs/…` by default."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
         self.filename_suffix = filename_suffix
 
     def get_logdir(self) -> str:
-        """The folder that is written to."""
+        """The log folder."""
         return str(self.log_dir)
 
     def add_scalar(
@@ -97,7 +97,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """One number of a curve."""
+        """Add one point to a curve."""
         super().add_scalar(tag, _array(scalar_value), _array(global_step), walltime)
 
     def add_hparams(
@@ -108,7 +108,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
-        """The settings of a run and what came of them, in a folder of their own."""
+        """Log a run's settings and results, in a folder of their own."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         plain, metrics = NESTS.mapped(hparam_dict, _array), NESTS.mapped(metric_dict, _array)
@@ -123,7 +123,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """A tensor's values, as text: the files of tensorboardX have no record for tensors."""
+        """Log a tensor's values as text: the files of tensorboardX have no record for tensors."""
         self.add_text(tag, str(tensor), global_step, walltime)
 
     def add_graph(
@@ -133,7 +133,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
-        """The operations that a call of the model records, from its parameters to its result."""
+        """Log the operations that a call of the model records, from its parameters to its result."""
         from tensorboardX.proto.event_pb2 import Event
 
         from .graph import recorded_graph

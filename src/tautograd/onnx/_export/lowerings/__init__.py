@@ -1,4 +1,4 @@
-"""Lowerings, in a file for each family of records."""
+"""Lowerings, one file per family of records."""
 
 from . import (  # noqa: F401
     activations,

@@ -105,7 +105,7 @@ def _glu(g: Any, s: Any, x: V, dim: int) -> Any:
 @lower("softmax", "log_softmax")
 def _softmax(g: Any, s: Any, x: V, dim: int) -> Any:
     kind = "Softmax" if s.name == "softmax" else "LogSoftmax"
-    if not x.rank:  # of one number
+    if not x.rank:  # of a single number
         return g.op("Sub", x, x) if kind == "LogSoftmax" else g.op("Exp", g.op("Sub", x, x))
     return g.op(kind, x, axis=dim)
 
@@ -131,6 +131,6 @@ def _attention(
         boolean = mask.dtype.kind == "b"
         scores = g.op("Where", mask, scores, hidden) if boolean else g.op("Add", scores, mask)
     weights = g.op("Softmax", scores, axis=-1)
-    if mask is not None:  # a row that sees nothing gives zeros
+    if mask is not None:  # a fully masked row gives zeros
         weights = g.op("Where", g.op("IsNaN", weights), number(g, 0, kind), weights)
     return g.op("MatMul", weights, v), weights, None

@@ -11,7 +11,7 @@ from ..lowering import lower, number, operands
 
 
 def truth(g: Any, x: Any) -> Any:
-    """Whether each element is other than zero."""
+    """Whether each element is nonzero."""
     return x if isinstance(x, V) and x.dtype.kind == "b" else g.cast(x, np.bool_)
 
 
@@ -56,7 +56,7 @@ _COMPARED = {
 
 
 def compared(g: Any, kind: str, x: Any, y: Any) -> Any:
-    """Booleans have no order in ONNX."""
+    """Compare; booleans, which have no order in ONNX, as integers."""
     x, y = operands(g, (x, y))
     if kind != "Equal" and any(isinstance(a, V) and a.dtype.kind == "b" for a in (x, y)):
         x, y = g.cast(x, np.int32), g.cast(y, np.int32)
@@ -109,7 +109,7 @@ def _isclose(g: Any, s: Any, x: V, y: V, rtol: float, atol: float, equal_nan: bo
     return close
 
 
-# ---- as they are -------------------------------------------------------------------------------------
+# ---- unchanged ---------------------------------------------------------------------------------------
 
 
 @lower("clone", "alias", "to_device")

@@ -109,7 +109,7 @@ def _rsub_scalar(g: Any, s: Any, x: V, y: Any, alpha: Any) -> Any:
 
 
 def floored(g: Any, x: Any, y: Any, kind: Any) -> Any:
-    """The quotient, rounded down; ONNX's of whole numbers is rounded towards zero."""
+    """The quotient, rounded down; ONNX rounds integer quotients towards zero."""
     q = g.op("Div", x, y)
     if kind.kind == "f":
         return g.op("Floor", q)
@@ -275,11 +275,11 @@ def _copysign_scalar(g: Any, s: Any, x: V, y: Any) -> Any:
 
 
 def _is_negative(g: Any, y: Any, kind: Any) -> Any:
-    """The sign, of zeros too: 1 / -0 is minus infinity."""
+    """The sign bit, of zeros too: 1 / -0 is minus infinity."""
     zero = number(g, 0, kind)
     one = number(g, 1, kind)
     is_zero = g.op("Equal", y, zero)
-    # What is not zero has the sign of itself, and zero that of its reciprocal.
+    # A nonzero number has its own sign, and zero that of its reciprocal.
     told = g.op("Where", is_zero, g.op("Reciprocal", g.op("Where", is_zero, y, one)), y)
     return g.op("Less", told, zero)
 
@@ -325,7 +325,7 @@ def _log_to(g: Any, s: Any, x: V) -> Any:
 
 
 def log1p(g: Any, x: Any, kind: Any) -> Any:
-    """`log(u) x / (u - 1)` for u = 1 + x: the rounding of u is divided out again."""
+    """`log(u) x / (u - 1)` for u = 1 + x: the rounding error of u cancels."""
     one = number(g, 1, kind)
     u = g.op("Add", x, one)
     small = g.op("Equal", u, one)

@@ -12,7 +12,7 @@ from .comparing import truth
 
 
 def wrapped(g: Any, index: V, n: Any) -> Any:
-    """Positions counted from the end as those from the beginning (some operators know only these)."""
+    """Convert positions counted from the end to positions from the start (some operators need these)."""
     n = g.cast(g.scalar(n), index.dtype)
     return g.op(
         "Where", g.op("Less", index, number(g, 0, index.dtype)), g.op("Add", index, n), index
@@ -35,14 +35,14 @@ def _index(g: Any, s: Any, x: V, places: Any) -> Any:
 
 
 def _coordinates(g: Any, x: V, given: Any) -> tuple[Any, Any, int]:
-    """`x` with the indexed dimensions in front, the positions as GatherND takes them, and their rank."""
+    """`x` with the indexed dimensions first, the positions in GatherND's form, and their rank."""
     dims = [d for d, _ in given]
     order = [*dims, *(d for d in range(x.rank) if d not in dims)]
     moved = x if order == list(range(x.rank)) else g.op("Transpose", x, perm=order)
     shapes = [p.shape for _, p in given]
     rank = max(len(shape) for shape in shapes)
     total = None
-    for _, p in given:  # what all of them broadcast to
+    for _, p in given:  # the shape that all of them broadcast to
         zero = g.op("Mul", g.cast(p, np.int64), number(g, 0, np.int64))
         total = zero if total is None else g.op("Add", total, zero)
     parts = [
@@ -57,7 +57,7 @@ def _int64(g: Any, p: V) -> V:
 
 
 def _block_back(g: Any, picked: Any, dims: list[int], block: int, rank: int) -> Any:
-    """The indexed block stands in the place of the dimensions it is for, if those are neighbours."""
+    """Move the indexed block to the place of the dimensions it replaces, if those are adjacent."""
     adjacent = dims[-1] - dims[0] + 1 == len(dims)
     start = dims[0] if adjacent else 0
     if not start:

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _dist(g: Any, s: Any, x: V, y: V, p: float) -> Any:
 
 
 def vector_norm(g: Any, x: Any, order: float, dims: Any, keepdims: int, kind: Any) -> Any:
-    """The norm of vectors along dimensions; None for all."""
+    """The vector norm along dimensions; None for all."""
     axes = None if dims is None else g.axes(dims)
     if order == 2:
         return g.op("ReduceL2", x, axes, keepdims=keepdims)

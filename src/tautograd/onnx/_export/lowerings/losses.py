@@ -53,7 +53,7 @@ def _mse(g: Any, s: Any, x: V, y: V, reduction: str) -> Any:
 
 
 def _bent(g: Any, x: V, y: V, bend: Any, kind: Any) -> tuple[Any, Any, Any]:
-    """How far apart, whether less than `bend`, and half the square."""
+    """The distance, whether it is less than `bend`, and half its square."""
     apart = g.op("Abs", g.op("Sub", x, y))
     square = g.op("Mul", g.op("Mul", apart, apart), number(g, 0.5, kind))
     return apart, g.op("Less", apart, number(g, bend, kind)), square

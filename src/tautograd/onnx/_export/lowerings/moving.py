@@ -1,4 +1,4 @@
-"""Shapes: views, joins, cuts, copies."""
+"""Shapes: views, concatenation, slices, copies."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _slice(g: Any, s: Any, x: V, dim: int, start: Any, end: Any, step: Any = 1) 
 @lower("select")
 def _select(g: Any, s: Any, x: V, dim: int, index: Any) -> Any:
     if isinstance(index, Size):
-        back = index - x.shape[dim]  # counted from the end, if that is always the same
+        back = index - x.shape[dim]  # counted from the end, if that is constant
         place = g.scalar(index) if isinstance(back, Size) else np.array(back)
     else:
         place = np.array(int(index))
@@ -247,7 +247,7 @@ def _diagonal(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
 
 
 def diagonal_places(g: Any, count: Any, columns: Any, offset: int) -> Any:
-    """Where a diagonal's elements stand in a matrix that lies row after row."""
+    """The positions of a diagonal's elements in a row-major matrix."""
     start = offset if offset >= 0 else -offset * columns
     places = g.op("Range", np.array(0), g.scalar(count), np.array(1))
     return g.op("Add", g.op("Mul", places, g.scalar(columns + 1)), g.scalar(start))
@@ -266,7 +266,7 @@ def _diag_embed(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
     wide = g.op("Pad", x, np.array([*pad, before, *pad, side - before]), number(g, 0, x.dtype))
     column = g.op("Unsqueeze", wide, g.axes([x.rank]))
     spread = g.op("Where", eye, column, number(g, 0, x.dtype))
-    if offset > 0:  # row i holds element i: what stands before it does not count
+    if offset > 0:  # row i holds element i, at an offset
         wide = g.op("Pad", x, np.array([*pad, 0, *pad, side]), number(g, 0, x.dtype))
         spread = g.op(
             "Where", eye, g.op("Unsqueeze", wide, g.axes([x.rank])), number(g, 0, x.dtype)

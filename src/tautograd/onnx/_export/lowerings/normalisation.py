@@ -38,7 +38,7 @@ def _batch_norm_eval(
 
 @lower("batch_norm")
 def _batch_norm(g: Any, s: Any, x: V, weight: Any, bias: Any, eps: float) -> Any:
-    """By the batch's own statistics."""
+    """Normalise by the batch's own statistics."""
     others = [d for d in range(x.rank) if d != 1]
     variance, mean = deviations(g, x, others, 0, True)
     out = g.op(
@@ -48,7 +48,7 @@ def _batch_norm(g: Any, s: Any, x: V, weight: Any, bias: Any, eps: float) -> Any
 
 
 def _affine(g: Any, x: Any, weight: Any, bias: Any, after: int) -> Any:
-    """A factor and a term for each channel, `after` dimensions from the end."""
+    """Scale and shift each channel, `after` dimensions from the end."""
     dims = g.axes(range(1, after + 1))
     for kind, given in (("Mul", weight), ("Add", bias)):
         if given is not None:

@@ -1,4 +1,4 @@
-"""Pools."""
+"""Pooling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .windows import padded
 
 
 def _pads(window: Any) -> tuple[list[int], int]:
-    """Room before and after, and whether the number of windows is rounded up."""
+    """Padding before and after, and whether the number of windows is rounded up."""
     if not window.ceil:
         return [*window.low, *window.low], 0
     if is_fixed(window.high):
@@ -52,7 +52,7 @@ def _max_pool(g: Any, s: Any, x: V, window: Any) -> Any:
     )  # fmt: skip
     if not both:
         return (_unbatched(g, made, batched), None)[: len(s.outputs)]
-    plane = product(x.shape[-rank:])  # ONNX counts through all images, PyTorch through one
+    plane = product(x.shape[-rank:])  # ONNX numbers positions across images, PyTorch within one
     places = g.op("Mod", made[1], g.length(plane))
     return _unbatched(g, made[0], batched), _unbatched(g, places, batched)
 
@@ -68,7 +68,7 @@ def _avg_pool(g: Any, s: Any, x: V, window: Any, count_include_pad: bool, diviso
         area = int(np.prod(window.kernel))
         return _unbatched(g, g.op("Mul", made, number(g, area / divisor, x.dtype)), batched)
     if count_include_pad and window.ceil and any(window.low):
-        # What hangs over beyond the padding does not count, the padding does.
+        # What overhangs beyond the padding does not count, the padding does.
         low = list(window.low)
         room = g.ints([0, 0, *low, 0, 0, *low])
         given = g.op("Pad", given, room, number(g, 0, x.dtype))
@@ -102,7 +102,7 @@ def _adaptive(g: Any, s: Any, x: V, size: Any, count: Any) -> Any:
 
 
 def _along(g: Any, s: Any, x: Any, n: Any, c: Any, axis: int, average: bool, given: V) -> Any:
-    """One dimension: averages of averages are averages, as windows are products of intervals."""
+    """Pool one dimension: averages of averages are averages, as windows are products of intervals."""
     kind = "ReduceMean" if average else "ReduceMax"
     if c == n:
         return x
@@ -127,7 +127,7 @@ def _along(g: Any, s: Any, x: Any, n: Any, c: Any, axis: int, average: bool, giv
 
 
 def times_matrix(g: Any, x: Any, matrix: Any, axis: int, rank: int) -> Any:
-    """A dimension multiplied by a matrix."""
+    """Multiply a dimension by a matrix."""
     if axis == rank - 1:
         return g.op("MatMul", x, matrix)
     order = list(range(rank))

@@ -1,4 +1,4 @@
-"""Numbers that are drawn at each run (dropout in training, `randn` in a model)."""
+"""Numbers drawn at each run (dropout in training, `randn` in a model)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..lowering import number
 
 
 def drawn(g: Any, key: Any, shape: Any, dtype: Any, site: Any) -> Any:
-    """What a sampler gives: as many numbers of the same distribution, though not the same."""
+    """A sampler's result: as many numbers from the same distribution, but not the same numbers."""
     name, args, options = key
     given = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
     given += [v for k, v in options.items() if k in ("mean", "std", "low", "high", "p")]

@@ -1,4 +1,4 @@
-"""Recurrent layers: whole sequences by ONNX's own operators, whose gates stand in another order."""
+"""Recurrent layers: whole sequences by ONNX's own operators, whose gates are in another order."""
 
 from __future__ import annotations
 

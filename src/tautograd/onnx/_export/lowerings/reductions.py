@@ -23,7 +23,7 @@ _OF_NOTHING = {"ReduceSum": 0, "ReduceProd": 1, "ReduceMean": np.nan, "ReduceLog
 
 
 def _of_nothing(g: Any, kind: str, x: V, dims: Any, keepdim: Any) -> Any:
-    """What a reduction of no elements is; runtimes do not agree on it."""
+    """The result of reducing no elements, on which runtimes disagree."""
     over = range(x.rank) if dims is None else dims
     if kind not in _OF_NOTHING or not any(x.shape[d] == 0 for d in over):
         return None
@@ -65,7 +65,7 @@ def _extreme(g: Any, s: Any, x: V, dim: Any = None, keepdim: bool = False) -> An
 
 
 def extreme(g: Any, x: V, kind: str, dims: Any, keepdim: bool) -> Any:
-    """The largest or smallest; ONNX knows those of few kinds of numbers, and not of booleans before 20."""
+    """The largest or smallest; ONNX supports few dtypes for it, and not booleans before 20."""
     if x.dtype.kind == "b":
         return g.cast(reduced(g, f"Reduce{kind}", g.cast(x, np.int32), dims, keepdim), np.bool_)
     return reduced(g, f"Reduce{kind}", x, dims, keepdim)
@@ -135,7 +135,7 @@ def deviations(g: Any, x: V, dim: Any, correction: Any, keepdim: bool) -> tuple[
     total = reduced(g, "ReduceSum", g.op("Mul", off, off), dims, keepdim)
     count = product(x.shape[d] for d in (dims if dims is not None else range(x.rank)))
     left = count - correction
-    left = left if isinstance(left, Size) else max(0, left)  # of nothing: NaN, by 0 / 0
+    left = left if isinstance(left, Size) else max(0, left)  # no elements give NaN, by 0 / 0
     variance = g.op("Div", total, number(g, left, x.dtype))
     mean = centre if keepdim else reduced(g, "ReduceMean", x, dims, False)
     return variance, mean
@@ -150,7 +150,7 @@ def _var(g: Any, s: Any, x: V, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 @lower("cumprod", "logcumsumexp", "cummax", "cummin")
 def _running(g: Any, s: Any, x: V, dim: int, dtype: Any = None) -> Any:
-    """A reduction for each place, of what stands up to it: rows of a triangle."""
+    """For each position, a reduction of the elements up to it: rows of a triangle."""
     kind = {"cumprod": "Prod", "logcumsumexp": "LogSumExp", "cummax": "Max", "cummin": "Min"}[
         s.name
     ]
@@ -175,7 +175,7 @@ def _running(g: Any, s: Any, x: V, dim: int, dtype: Any = None) -> Any:
     found = g.op(f"Reduce{kind}", rows, g.axes([dim + 1]), keepdims=0)
     if not places:
         return found
-    # The last of those that are the largest, as PyTorch counts.
+    # The last of the largest, as in PyTorch.
     return found, g.op(f"Arg{kind}", rows, axis=dim + 1, keepdims=0, select_last_index=1)
 
 

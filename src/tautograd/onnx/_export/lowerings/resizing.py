@@ -1,4 +1,4 @@
-"""Images resized, and padded with what is in them."""
+"""Resizing images, and padding them with their own values."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def _upsample(g: Any, s: Any, x: V, maps: Any) -> Any:
 
 
 def _is_resize(origin: Any) -> bool:
-    """Whether ONNX's Resize counts as this map does."""
+    """Whether ONNX's Resize computes the same coordinates as this map."""
     _, size, count, align, scale, antialias = origin
     if antialias:
         return False
     if scale is None or align:
         return True
-    # Where a scale is given, what is left of the last element must not matter.
+    # If a scale is given, a remainder of the last element must not matter.
     if isinstance(size, Size) or isinstance(count, Size):
         return not isinstance(scale, Size) and float(scale).is_integer()
     return float(scale).is_integer()
 
 
 def _mapped(g: Any, s: Any, x: V, maps: Any) -> Any:
-    """Any map of a fixed size is a matrix for each dimension, or picks elements."""
+    """Apply any map of a fixed size: by a matrix for each dimension, or by picking elements."""
     out: Any = x
     first = x.rank - len(maps)
     for i, line in enumerate(maps):

@@ -1,4 +1,4 @@
-"""Sorting and what is found by it."""
+"""Sorting, and what is found by sorting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _sort(g: Any, s: Any, x: V, dim: int, descending: bool) -> Any:
 
 
 def _nth(g: Any, x: V, place: Any, dim: int, keepdim: bool) -> Any:
-    """The smallest but `place`, which is a tensor of one element."""
+    """The smallest element after `place` others; `place` is a one-element tensor."""
     if not x.rank:
         return g.op("Identity", x), np.array(0)
     found = _top(g, x, g.length(x.shape[dim]), dim, False)
@@ -44,7 +44,7 @@ def _nth(g: Any, x: V, place: Any, dim: int, keepdim: bool) -> Any:
 
 
 def _middle(g: Any, count: Any) -> Any:
-    """Where the median stands: of an even number, the lower of two."""
+    """The position of the median: for an even number, the lower of two."""
     return g.op("Div", g.op("Sub", g.length(count), np.array([1])), np.array([2]))
 
 
@@ -71,7 +71,7 @@ def _median(g: Any, s: Any, x: V) -> Any:
 def _searchsorted(
     g: Any, s: Any, sequence: V, values: V, sorter: Any, right: bool, int32: bool
 ) -> Any:
-    """How many elements stand before: those that are smaller, or not larger."""
+    """How many elements come before: those that are smaller, or not larger."""
     if sorter is not None:
         axis = sequence.rank - 1
         sequence = V.of(

@@ -1,4 +1,4 @@
-"""Convolutions, and windows taken out of images."""
+"""Convolutions, and extracting windows from images."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _transposed(
     if any(isinstance(n, Size) for n in more):
         raise unsupported(s, "to a size that does not follow from the input's")
     if any(n >= st for n, st in zip(more, stride, strict=True)):
-        # More room than a step, which runtimes refuse: less is cut off at the end, and what lies beyond
-        # all elements is the bias alone.
+        # Runtimes refuse more padding than a stride: the surplus is cut off at the end, and what lies beyond
+        # all elements is just the bias.
         ends = [max(p - n, 0) for p, n in zip(padding, more, strict=True)]
         beyond = [(0, max(n - p, 0)) for p, n in zip(padding, more, strict=True)]
         made = g.op(
@@ -79,7 +79,7 @@ def _conv_tbc(g: Any, s: Any, x: V, w: V, b: V, pad: int) -> Any:
 def _im2col(
     g: Any, s: Any, x: V, kernel_size: Any, dilation: Any, padding: Any, stride: Any
 ) -> Any:
-    """A convolution with one filter for each element of a window and channel, which picks it."""
+    """A convolution with one filter per element of a window and channel, which picks that element."""
     batched = x.rank == 4
     given = x if batched else V.of(g.op("Unsqueeze", x, g.axes([0])), (1, *x.shape), x.dtype)
     channels, (kh, kw) = given.shape[1], kernel_size
@@ -124,7 +124,7 @@ def _constant_pad(g: Any, s: Any, x: V, pad: Any, value: Any) -> Any:
 
 
 def padded(g: Any, x: Any, pairs: Any, value: Any) -> Any:
-    """Room before and after each dimension; where it is negative, elements are cut off."""
+    """Pad each dimension before and after; negative padding crops."""
     for axis, (before, after) in enumerate(pairs):
         low = 0 if isinstance(before, Size) else max(0, -before)
         high = 0 if isinstance(after, Size) else min(0, after)

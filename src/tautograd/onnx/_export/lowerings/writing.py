@@ -1,4 +1,4 @@
-"""Tensors with some elements replaced: scatters, and what writes in place become."""
+"""Tensors with some elements replaced: scatters, and in-place writes."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def _scatter_reduce(
     if reduce == "mean":
         return _scatter_mean(g, x, index, src, dim, include_self)
     begin = x
-    if not include_self:  # what is written to begins with what changes nothing
+    if not include_self:  # the target starts as the reduction's identity
         filled = g.op("Expand", number(g, _neutral(reduce, x.dtype), x.dtype), g.ints(index.shape))
         begin = V.of(_elements(g, x, index, filled, dim), x.shape, x.dtype)
     return _elements(g, begin, index, src, dim, reduction=_REDUCTIONS[reduce])
 
 
 def _neutral(reduce: str, kind: Any) -> Any:
-    """What a reduction leaves as it is."""
+    """A reduction's identity."""
     if reduce in ("amax", "amin"):
         info: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
         least, most = (-np.inf, np.inf) if kind.kind == "f" else (info.min, info.max)
@@ -161,7 +161,7 @@ def _diagonal_scatter(g: Any, s: Any, x: V, src: V, offset: int, dim1: int, dim2
 
 
 def _in_rows(g: Any, x: V, index: V, source: V, dim: int) -> tuple[Any, Any]:
-    """An index and a source without dimensions as those of one place."""
+    """A 0-dim index and source as those of one position."""
     if not index.rank:
         index = g.op("Reshape", index, np.array([1]))
     if source.rank < x.rank:
@@ -227,7 +227,7 @@ def _index_put(g: Any, s: Any, x: V, places: Any, values: V, accumulate: bool) -
     head = g.op("Slice", g.op("Shape", coordinates), np.array([0]), np.array([block]))
     adjacent = dims[-1] - dims[0] + 1 == len(dims)
     start = dims[0] if adjacent else 0
-    # The values broadcast to what reading would give, which has the block in its place.
+    # The values broadcast to the shape that reading would give, with the block in its place.
     lead, tail = rest[:start], rest[start:]
     shape = [g.ints(lead)] * bool(lead) + [head] + [g.ints(tail)] * bool(tail)
     spread = g.op("Expand", values, g.op("Concat", *shape, axis=0) if len(shape) > 1 else head)

@@ -1,4 +1,4 @@
-"""`torch.utils.data._utils`: parts of the loader, by the private names that libraries import."""
+"""`torch.utils.data._utils`: parts of the loader, under the private names that libraries import."""
 
 from . import collate, pin_memory, worker
 

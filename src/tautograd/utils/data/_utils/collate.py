@@ -1,4 +1,4 @@
-"""`torch.utils.data._utils.collate`: samples put together into batches."""
+"""`torch.utils.data._utils.collate`: collating samples into batches."""
 
 from .._collate import collate, default_collate, default_collate_fn_map, default_convert
 

@@ -1,4 +1,4 @@
-"""`torch.utils.data._utils.pin_memory`: batches in memory that is locked for a GPU."""
+"""`torch.utils.data._utils.pin_memory`: batches in page-locked memory."""
 
 from .._passes import pinned as pin_memory
 

@@ -1,4 +1,4 @@
-"""`torch.utils.data._utils.worker`: what a worker process knows of itself."""
+"""`torch.utils.data._utils.worker`: what a worker process knows about itself."""
 
 from .._workers import WorkerInfo, get_worker_info
 
