@@ -45,7 +45,7 @@ def main() -> int:
 
     record = {**report.describe_machine(options.cpu), "rows": results}
     print(report.as_text(results))
-    if not words and options.cpu == "this":  # a part of the table would pass for the whole
+    if not words and options.cpu == "this":  # a partial table would pass for the whole
         LATEST.parent.mkdir(exist_ok=True)
         LATEST.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"\nwritten to {LATEST.relative_to(HERE.parent)}")

@@ -23,13 +23,13 @@ import tautograd as torch  # noqa: E402
 
 BOUND = 1.05
 TURNS = 150
-TURN_SECONDS = 0.0005  # short ones: of many, some are undisturbed
+TURN_SECONDS = 0.0005  # short: of many, some are undisturbed
 LONGEST = 1.5  # seconds for all turns
 nn, F = torch.nn, torch.nn.functional
 
 
 def _layer(make: Callable[[], Any], *shape: int) -> Callable[[], Any]:
-    """A step through a module, for one input of a shape."""
+    """A step through a module, for an input of one shape."""
 
     def step() -> Any:
         torch.manual_seed(0)
@@ -154,7 +154,7 @@ def _seconds(step: Callable[[], Any], count: int) -> float:
 
 
 def compared(make: Callable[[], Any]) -> tuple[float, float]:
-    """The least seconds of a step, as written and compiled."""
+    """The shortest time of a step, eager and compiled, in seconds."""
     steps = make(), torch.compile(make(), dynamic=False)
     for _ in range(6):
         for step in steps:

@@ -1,6 +1,6 @@
-"""`python -m bench.compiling STEP CACHE`: seconds that the call takes which records and compiles a step.
+"""`python -m bench.compiling STEP CACHE`: seconds of the call that records and compiles a step.
 
-CACHE is the folder in which object code is kept: with what an earlier run left there, it is read back.
+CACHE is the folder for compiled object code: code that an earlier run left there is read back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The environment that engines are measured in: their own defaults, or those of a CPU without AVX-512.
+"""The environment in which engines are measured: their own defaults, or those of a CPU without AVX-512.
 
-Variables that choose a library's kernels or threads are left out, whatever the shell has set: a user's machine
+Variables that choose a library's kernels or threads are removed, whatever the shell has set: a user's machine
 has none of them.
 """
 
@@ -25,16 +25,16 @@ CPUS = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
     },
 }
-"""Names of CPUs to measure as, each with the variables that make libraries take it for that."""
+"""CPUs to measure as, each with the variables that make libraries treat the machine as that one."""
 
 
 def set_up(cpu: str) -> None:
-    """Make this process's environment, which all workers inherit, that of a CPU."""
+    """Set up this process's environment, which all workers inherit, for a CPU."""
     for variable in _CHOOSING:
         os.environ.pop(variable, None)
     os.environ.update(CPUS[cpu])
-    if cpu != "this":  # what torch.compile has written for this CPU does not run as another
+    if cpu != "this":  # what torch.compile generated for this CPU is wrong for another
         written = os.path.join(tempfile.gettempdir(), f"torchinductor_{cpu}_{os.getuid()}")
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = written
-    # Byte code is kept, as it is on any machine where a package has been imported before.
+    # Byte code is cached, as on any machine where a package has been imported before.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,4 +1,4 @@
-"""Training steps on a GPU, tautograd beside PyTorch in one run: as they are, as CUDA graphs, compiled.
+"""Training steps on a GPU, tautograd beside PyTorch in one run: eager, as CUDA graphs, compiled.
 
     python -m bench.gpu                     # the tables: small steps, then models (`bench.gpu_models`)
     python -m bench.gpu --json gpu.json     # and the figures as JSON
@@ -25,7 +25,7 @@ from bench import gpu_models
 from bench.steps import STEPS, Step
 
 Work = Callable[[], object]
-_ROUNDS = 21  # in turns, so many that a host that slows down does so for both
+_ROUNDS = 21  # interleaved, and enough that a slow phase of the host affects both
 
 
 def _deep(torch: Any, batch: int, width: int) -> tuple[Any, ...]:
@@ -88,7 +88,7 @@ def ours_captured(step: Step, torch: Any) -> Work:
 
 
 def ours_compiled(step: Step, torch: Any) -> Work:
-    """tautograd's compiled step: kernels of its own, one CUDA graph."""
+    """tautograd's compiled step: its own kernels, in one CUDA graph."""
     compiled = torch.compile(_prepared(step, torch))
     for _ in range(5):
         compiled()
@@ -99,7 +99,7 @@ def ours_compiled(step: Step, torch: Any) -> Work:
 
 
 def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float]:
-    """Microseconds of each, in turns: the median over rounds of the mean in a round."""
+    """Microseconds of each, interleaved: the median over rounds of the mean in a round."""
     counts = []
     for work, wait in zip(works, waits, strict=True):
         for _ in range(3):
@@ -123,7 +123,7 @@ def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float
 
 
 def losses(step: Step, torch: Any, device: str, count: int, how: Any = None) -> list[float]:
-    """The losses of a training that starts from the same numbers on every device."""
+    """The losses of a training run that starts from the same numbers on every device."""
     torch.set_default_device("cpu")
     torch.manual_seed(0)
     model, inputs, targets, criterion = step.build(torch, **step.sizes)
@@ -176,7 +176,7 @@ def row(name: str, seconds: float) -> dict[str, Any]:
 
 
 def trained(name: str, count: int) -> dict[str, Any]:
-    """How far the losses on the GPU are from the CPU's."""
+    """The difference between the losses on the GPU and on the CPU."""
     import tautograd
 
     label, step, _ = ROWS.get(name) or (name, STEPS[name], 0.0)
@@ -221,7 +221,7 @@ def versions() -> dict[str, str]:
 
 
 def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]) -> dict[str, Any]:
-    """The table and the trainings."""
+    """Run the table and the training runs."""
     found: dict[str, Any] = {"rows": [], "trainings": [], "problems": []}
     heads = "".join(
         f"{h:>9}" for head in ("ours", "graph", "compiled") for h in (head, "torch", "ratio")
@@ -259,7 +259,7 @@ def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]
 def run_models(
     seconds: float, steps: int, names: list[str], with_compile: bool, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """The table of models and their trainings."""
+    """Run the table of models and their training runs."""
     found: dict[str, Any] = {"models": [], "model_trainings": [], "problems": []}
     for name in names:
         line = gpu_models.measured(name, seconds, with_compile)

@@ -1,8 +1,8 @@
-"""Steps that a GPU's owner runs, on both engines: two GPTs, residual blocks, an LSTM, a wide MLP.
+"""Realistic GPU training steps on both engines: two GPTs, residual blocks, an LSTM, a wide MLP.
 
-Each is measured as it is written and as a whole: `compile(step)` here, `torch.compile` with a fused optimizer there.
-Peak memory is each engine's own count. Losses of a training from the same numbers are compared with PyTorch's, and
-PyTorch's in mixed precision with those in float32: how far the dtype alone takes them apart.
+Each is measured eagerly and as a whole: `compile(step)` here, `torch.compile` with a fused optimizer there.
+Peak memory is each engine's own count. Losses of a training run from the same numbers are compared with PyTorch's, and
+PyTorch's in mixed precision with those in float32: how far the dtype alone makes them diverge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.steps import gpt
 
 Work = Callable[[], Any]
 _ROUNDS = 7
-_WARM = 6  # steps before memory is looked at: by then a compiled step has been recorded, twice
+_WARM = 6  # steps before memory is measured: by then a compiled step has been recorded, twice
 
 
 def _gpt(
@@ -94,7 +94,7 @@ class Row:
     build: Callable[..., Any]
     sizes: dict[str, int]
     half: bool  # under autocast to bfloat16
-    flops: float = 0.0  # of a step, for its utilisation
+    flops: float = 0.0  # per step, for its utilisation
 
 
 _GPT = {"layers": 6, "width": 512, "heads": 8, "tokens": 256, "batch": 16, "words": 8192}
@@ -102,7 +102,7 @@ _GPT2 = {"layers": 12, "width": 768, "heads": 12, "tokens": 1024, "batch": 8, "w
 
 
 def _flops_of_gpt(sizes: dict[str, int]) -> float:
-    """Six for each weight and token, and twelve for each score and channel (forward and backward)."""
+    """Six per weight and token, and twelve per score and channel (forward and backward)."""
     layers, width, tokens = sizes["layers"], sizes["width"], sizes["tokens"]
     weights = 12 * layers * width * width + width * sizes["words"]
     return float(sizes["batch"] * tokens * (6 * weights + 12 * layers * width * tokens))
@@ -176,7 +176,7 @@ def theirs_whole(row: Row, torch: Any) -> Work:
 
 
 def milliseconds(works: list[Work], waits: list[Work], seconds: float) -> list[float]:
-    """The least mean of several rounds, in turns."""
+    """The lowest mean of several interleaved rounds."""
     counts = []
     for work, wait in zip(works, waits, strict=True):
         for _ in range(2):
@@ -198,7 +198,7 @@ def milliseconds(works: list[Work], waits: list[Work], seconds: float) -> list[f
 
 
 def peak(torch: Any, make: Callable[[], Work]) -> tuple[Work, float]:
-    """What was made, and the megabytes that it had at most in a step."""
+    """What was made, and the peak memory of a step in megabytes."""
     work = make()
     for _ in range(_WARM):
         work()
@@ -210,7 +210,7 @@ def peak(torch: Any, make: Callable[[], Work]) -> tuple[Work, float]:
     torch.cuda.synchronize()
     most = torch.cuda.max_memory_allocated() / 1e6
     stop = getattr(torch.cuda.memory, "stop_watching", None)
-    if stop is not None:  # looking at each allocation takes time
+    if stop is not None:  # tracking each allocation takes time
         stop()
     return work, most
 
@@ -266,7 +266,7 @@ def measured(name: str, seconds: float, with_compile: bool) -> dict[str, Any]:
 
 
 def trained(name: str, count: int) -> dict[str, Any]:
-    """Losses from the same numbers: ours as it is and compiled, PyTorch's, and PyTorch's in float32."""
+    """Losses from the same numbers: ours eager and compiled, PyTorch's, and PyTorch's in float32."""
     import torch
 
     import tautograd

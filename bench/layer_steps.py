@@ -1,6 +1,6 @@
-"""Work that people run every day, beside the five models of `steps`: layers, losses and loops of other kinds.
+"""Everyday workloads beside the five models of `steps`: other layers, losses and loops.
 
-Each entry of `WORK` takes an engine and gives a function of no arguments, the same program on either.
+Each entry of `WORK` takes an engine and returns a function without arguments, the same program on both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _trained(torch: Any, model: Any, loss_of: Callable[[], Any], name: str = "Ad
 
 
 def _recurrent(kind: str) -> Callable[[Any], Work]:
-    """32 → 64 features, 50 steps, batch 32, a class at the end."""
+    """32 → 64 features, 50 steps, batch 32, with a class at the end."""
 
     def make(torch: Any) -> Work:
         torch.manual_seed(0)
@@ -142,7 +142,7 @@ def _gan(torch: Any) -> Work:
 
 
 def _maml(torch: Any) -> Work:
-    """Second order: the loss after a step of its own, four tasks."""
+    """Second order: the loss after an inner step, four tasks."""
     torch.manual_seed(0)
     w1 = (torch.randn(1, 40) * 0.5).requires_grad_()
     b1 = torch.zeros(40, requires_grad=True)
@@ -236,4 +236,4 @@ WORK: dict[str, tuple[str, Callable[[Any], Work]]] = {
     "inference": ("inference, MLP 784-256-128-10, batch 64", _inference),
     "scalars": ("300 scalar operations, backward", _scalars),
 }
-"""Name -> what the row is called, and how the work is made."""
+"""Name -> the row's title, and how the work is made."""

@@ -1,7 +1,7 @@
-"""Interleaved timing: both sides see the same machine at the same moment.
+"""Interleaved timing: both sides see the same machine at the same time.
 
-Each turn begins with one piece of work that is not timed: it brings data back into the caches, and lets threads
-of the side before go to sleep that still wait for more work on the same cores.
+Each turn begins with one untimed piece of work: it brings data back into the caches, and lets the other side's
+threads go to sleep that are still waiting for work on the same cores.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Work = Callable[[], object]
 
 
 class LeftOut(Exception):
-    """An engine that cannot do a piece of work here; its message says why."""
+    """An engine that cannot do a piece of work here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The times of both sides, in seconds per piece of work, in the order they were taken."""
+    """The times of both sides, in seconds per piece of work, in the order in which they were taken."""
 
     ours: Sequence[float]
     theirs: Sequence[float]
@@ -51,14 +51,14 @@ def _turn_by_turn(
 
 
 def once_each(ours: Callable[[], float], theirs: Callable[[], float], *, rounds: int) -> Sample:
-    """As `interleaved`, for work that takes its own time and tells it (a subprocess, say)."""
-    ours(), theirs()  # warms the disk's cache and writes byte code
+    """Like `interleaved`, for work that measures and returns its own time (a subprocess, say)."""
+    ours(), theirs()  # warms the disk cache and writes byte code
     pairs = [(ours(), theirs()) for _ in range(rounds)]
     return Sample([a for a, _ in pairs], [b for _, b in pairs])
 
 
 def _repetitions(work: Work, seconds: float) -> int:
-    """How often to repeat work so that it lasts about `seconds`; warms it up on the way."""
+    """How often to repeat work so that it lasts about `seconds`; also warms it up."""
     for _ in range(3):
         work()
     count = 1

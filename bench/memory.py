@@ -1,8 +1,8 @@
 """`python -m bench.memory ENGINE STEP [HOW]`: bytes by which a training step makes its process grow.
 
-The peak over five steps, above what the process held before the model was made. What a process
-does once, with a tiny model of the same kind, comes before and is not counted. With `warm` or
-`compiled` for HOW, three steps come before, so that what is recorded once is not counted. Linux only.
+The peak over five steps, above what the process held before the model was made. One-time costs of the process are
+triggered first, by a tiny model of the same kind, and not counted. With `warm` or
+`compiled` for HOW, three steps run first, so that one-time recording is not counted. Linux only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def growth(engine: str, name: str, how: str = "") -> int:
             step()
         gc.collect()
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")  # the high-water mark starts again from here
+        file.write("5")  # resets the high-water mark
     for _ in range(5):
         step()
     return status("VmHWM") - before

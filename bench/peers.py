@@ -1,6 +1,6 @@
-"""The other ways to take a step, where they work: PyTorch fused, PyTorch compiled, JAX jitted.
+"""The other ways to run a step, where available: PyTorch fused, PyTorch compiled, JAX jitted.
 
-Each runs in a worker of its own. One that is not there is left out of the table, and a line on stderr says why.
+Each runs in its own worker. One that is unavailable is left out of the table, and a line on stderr says why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pytorch_step(name: str, how: str) -> Work:
     if how == "compiled":
         try:
             torch.compile(lambda x: (x * 2).sin() + 1)(torch.ones(3))
-        except Exception as error:  # a compiler is missing, headers, support for this Python
+        except Exception as error:  # no compiler, no headers, or this Python is not supported
             raise LeftOut(str(error).strip().splitlines()[0]) from error
     return STEPS[name].on(torch, compiled=how == "compiled", fused=True)
 

@@ -24,7 +24,7 @@ ENGINES = ("tautograd", "torch")
 
 
 def timed(work: Callable[[], Any], before: Callable[[], Any], count: int) -> list[float]:
-    """The fastest run on the wall, and the median of the processor time."""
+    """The fastest run in wall time, and the median of the processor time."""
     walls, cpus = [], []
     for _ in range(count):
         before()
@@ -36,7 +36,7 @@ def timed(work: Callable[[], Any], before: Callable[[], Any], count: int) -> lis
 
 
 def rank(engine: str, path: str) -> None:
-    """One rank of one engine."""
+    """Run as one rank of one engine."""
     torch: Any = importlib.import_module(engine)
     dist: Any = importlib.import_module(f"{engine}.distributed")
     parallel: Any = importlib.import_module(f"{engine}.nn.parallel")
@@ -68,7 +68,7 @@ def rank(engine: str, path: str) -> None:
 
 
 def main() -> int:
-    """Measure in turns, and print a table."""
+    """Measure both engines in turns, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.ranks", description=__doc__)
     parser.add_argument("-n", type=int, default=2, help="ranks (default: 2)")
     parser.add_argument("--turns", type=int, default=3, help="of each engine (default: 3)")

@@ -1,4 +1,4 @@
-"""The table of a run: as text, as JSON, and in the pages that show the last one (the main rows in README.md)."""
+"""The table of a run: as text, as JSON, and in the pages that show the latest one (the main rows in README.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
 
 
 def describe_machine(cpu: str = "this") -> dict[str, Any]:
-    """What a reader needs to judge the figures; `cpu` is the one that libraries take the machine's for."""
+    """What a reader needs to judge the figures; `cpu` is the CPU that libraries are made to see."""
     return {
         "cpu": cpu,
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
@@ -39,7 +39,7 @@ _VECTORS = ("avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_tile", "as
 
 
 def _processor() -> dict[str, Any]:
-    """The processor's name, which vectors it has, and how busy the machine was; what can be known of it."""
+    """The processor's name, its vector extensions, and how busy the machine was; as far as known."""
     found: dict[str, Any] = {}
     lines = Path("/proc/cpuinfo")
     if lines.exists():
@@ -83,7 +83,7 @@ def describe_row(
 
 
 def human(value: float, unit: str) -> str:
-    """A figure with three digits and a fitting prefix."""
+    """A figure with three digits and a suitable prefix."""
     scales = (
         ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
         if unit == "s"
@@ -96,7 +96,7 @@ def human(value: float, unit: str) -> str:
 
 
 def table(rows: list[Result]) -> list[tuple[str, ...]]:
-    """The cells, head first; a column for each other peer that any row was compared with."""
+    """The cells, header first; a column for each other peer that any row was compared with."""
     others = list(dict.fromkeys(peer for row in rows for peer in row["others"]))
     lines = [("", "tautograd", "PyTorch", *others, "ratio", "target", "")]
     for row in rows:
@@ -116,7 +116,7 @@ def table(rows: list[Result]) -> list[tuple[str, ...]]:
 
 
 def _ratio(row: Result) -> str:
-    """The ratio, with its confidence interval where that is not narrow."""
+    """The ratio, with its confidence interval unless that is narrow."""
     text = f"{row['ratio']:.3f}"
     wide = row["spread"] is not None and row["spread"] > NARROW
     return f"{text} ± {row['spread'] * row['ratio']:.2f}" if wide else text
@@ -168,7 +168,7 @@ def _setting(record: dict[str, Any]) -> str:
 
 
 def write_into(page: Path, table: str) -> None:
-    """Replace what stands between the markers in a Markdown file."""
+    """Replace the text between the markers in a Markdown file."""
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     _, found, after = rest.partition(END)

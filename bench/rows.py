@@ -26,8 +26,8 @@ PACKAGE = PROJECT / "src" / "tautograd"
 
 
 class Figures(NamedTuple):
-    """tautograd's figure, PyTorch's, those of other peers by the name of their column, and by how much of itself the
-    ratio of the first two may be off, where that is known."""
+    """tautograd's figure, PyTorch's, those of other peers by column, and the relative uncertainty of the
+    ratio of the first two, if known."""
 
     ours: float
     peer: float
@@ -37,7 +37,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: figures of one unit, and the most the first two's ratio may be."""
+    """A line of the table: figures of one unit, and the bound on the ratio of the first two."""
 
     name: str
     measure: Callable[[], tuple[float, float] | Figures]
@@ -45,14 +45,14 @@ class Row:
     unit: str
 
 
-# ---- work on several engines, each in a process of its own ----------------------------------------
+# ---- work on several engines, each in its own process ---------------------------------------------
 
 COLUMNS = {"torch:fused": "fused", "torch:compiled": "compiled", "jax": "JAX", "torch": "eager"}
 PEERS = ("torch:fused", "torch:compiled", "jax")
 
 
 def own_process(name: str, *engines: str) -> Callable[[], Figures]:
-    """Seconds of a piece of work, by turns; the first two engines are those that are compared."""
+    """Seconds of a piece of work, interleaved; the first two engines are compared."""
     wanted = engines or ("tautograd", "torch")
 
     def measure() -> Figures:
@@ -77,7 +77,7 @@ def compiled_step(name: str, against: str = "torch") -> Callable[[], Figures]:
 
 
 def compiled_work(name: str) -> Callable[[], Figures]:
-    """The same for other work, against PyTorch as it is."""
+    """The same for other work, against eager PyTorch."""
     return own_process(name, "tautograd:compiled", "torch")
 
 
@@ -101,7 +101,7 @@ def verified(on_pytorch: bool) -> Callable[[], tuple[float, float]]:
 
 
 def compiling(name: str, cold: bool, most: float) -> Callable[[], tuple[float, float]]:
-    """Seconds from the call that records a step to its end, against the most it may take."""
+    """Seconds of the call that records a step, against the most it may take."""
 
     def measure() -> tuple[float, float]:
         with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +117,7 @@ SHORT, LONG = 10_000, 1_000_000
 
 
 def long_chain() -> tuple[float, float]:
-    """Seconds per operation to go backward over a chain and free it: a long one, a short one."""
+    """Seconds per operation to run backward over a chain and free it: a long one, a short one."""
     import tautograd
 
     def per_operation(length: int) -> float:
@@ -132,7 +132,7 @@ def long_chain() -> tuple[float, float]:
         return (time.perf_counter() - started) / length
 
     def short() -> float:
-        # As many operations in all as a tenth of the long chain, so that both are timed well.
+        # As many operations in total as a tenth of the long chain, so that both are timed well.
         return sum(per_operation(SHORT) for _ in range(10)) / 10
 
     return once_each(lambda: per_operation(LONG), short, rounds=3).medians
@@ -154,7 +154,7 @@ def peak_memory(step: str) -> Callable[[], tuple[float, float]]:
 
 
 def replay_memory(step: str) -> Callable[[], tuple[float, float]]:
-    """Bytes that replays of a compiled step need at their peak, and those of the step run eagerly."""
+    """Peak bytes of replays of a compiled step, and of the step run eagerly."""
 
     def grown(*how: str) -> float:
         return float(_python("-m", "bench.memory", "tautograd", step, *how))
@@ -174,19 +174,19 @@ def import_time() -> tuple[float, float]:
     def seconds(engine: str) -> float:
         return float(_python("-c", text.format(engine)))
 
-    seconds("tautograd")  # compiles what changed since the last time
+    seconds("tautograd")  # compiles what has changed since last time
     return once_each(lambda: seconds("tautograd"), lambda: seconds("torch"), rounds=9).medians
 
 
 def installed_size() -> tuple[float, float]:
-    """Bytes on disk of each engine with all it depends on, byte code not counted."""
+    """Bytes on disk of each engine with all its dependencies, without byte code."""
     ours = sum(_size_of(name) for name in _closure("tautograd") - {"tautograd"})
     ours += sum(p.stat().st_size for p in PACKAGE.rglob("*") if p.is_file() and p.suffix != ".pyc")
     return float(ours), float(sum(_size_of(name) for name in _closure("torch")))
 
 
 def _closure(name: str) -> set[str]:
-    """A distribution and everything that it needs here, without its extras."""
+    """A distribution and everything that it requires here, without its extras."""
     from packaging.requirements import Requirement
 
     found: set[str] = set()
@@ -218,7 +218,7 @@ def _python(*arguments: str) -> str:
     return run.stdout
 
 
-# What `tautograd.compile` takes as a whole; the others draw or read values in the step.
+# What `tautograd.compile` compiles as a whole; the others draw or read values within the step.
 COMPILED = ("lstm", "gru", "transformer", "residual", "depthwise", "signals", "bag", "gan")
 
 ROWS = (
@@ -248,7 +248,7 @@ ROWS = (
         for name, (title, _) in WORK.items()
         if name in COMPILED
     ),
-    # The second figure of these is the most that recording and compiling may take.
+    # The second figure of these is the bound on recording and compiling.
     Row("compiling the step of Linear(10,1), cold", compiling("linear", True, 0.3), 1.0, "s"),
     Row("compiling the step of the GPT, cold", compiling("gpt", True, 3.0), 1.0, "s"),
     Row("compiling the step of the GPT, cached", compiling("gpt", False, 0.3), 1.0, "s"),

@@ -1,8 +1,8 @@
-"""Training steps whose time on 4 and 8 ranks is predicted from 2, one program for each name in PROGRAMS.
+"""Training steps whose time on 4 and 8 ranks is predicted from 2, one program per name in PROGRAMS.
 
 python -m bench.simulated_steps NAME STEPS
 
-FOUND are those that the model of shared cores was looked for on. COUNTED are the others: nothing was chosen by them.
+FOUND are those on which the model of shared cores was developed. COUNTED are the others: no choice was based on them.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class Patches(nn.Module):
 
 
 def patches() -> Step:
-    """Those, AdamW."""
+    """A vision transformer, AdamW."""
     model, x = wrapped(Patches()), torch.randn(4, 3, 32, 32)
     return trained(model, torch.optim.AdamW(model.parameters()), lambda: model(x))
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer and what reads it out."""
+    """A recurrent layer and its readout."""
 
     def __init__(self, layer: Any, words: int = 0) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Recurrent(nn.Module):
         self.layer, self.head = layer, nn.Linear(64, 32)
 
     def forward(self, x: Any) -> Any:
-        """Of every place."""
+        """Logits at every position."""
         return self.head(self.layer(self.words(x))[0])
 
 
@@ -124,7 +124,7 @@ def lstm() -> Step:
 
 
 class Residual(nn.Module):
-    """Convolutions with batch norm, and what goes past them."""
+    """Convolutions with batch norm, and a skip connection."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ def residual() -> Step:
 
 
 class Recommender(nn.Module):
-    """Two tables and layers on what they say of a user and an article."""
+    """Two embedding tables and layers on a user's and an article's rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ PROGRAMS = {**FOUND, **COUNTED}
 
 
 def main(name: str, steps: str) -> None:
-    """One rank."""
+    """Run as one rank."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
     torch.manual_seed(0)

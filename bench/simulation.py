@@ -25,7 +25,7 @@ BOUND = 0.15
 
 
 def recorded(name: str, ranks: int) -> list[list[dict[str, Any]]]:
-    """The steps that each rank made."""
+    """The steps that each rank recorded."""
     from tautograd.distributed._launcher import Options, launch
     from tautograd.distributed._simulation.steps import read
 
@@ -38,7 +38,7 @@ def recorded(name: str, ranks: int) -> list[list[dict[str, Any]]]:
 
 
 def undisturbed(own: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The quarter of the steps with the least processor time, after as many as are left out as warm-up."""
+    """The quarter of the steps with the least processor time, after leaving out the warm-up."""
     from tautograd.distributed._simulation.steps import WARM_UP
 
     numbers = sorted(range(3, len(own[0])), key=lambda i: sum(steps[i]["cpu"] for steps in own))
@@ -47,7 +47,7 @@ def undisturbed(own: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
 
 
 def measured(own: list[list[dict[str, Any]]]) -> float:
-    """Seconds of all cores for a step."""
+    """Seconds of a step on all cores."""
     from tautograd.distributed._simulation.measure import cores
     from tautograd.distributed._simulation.steps import WARM_UP
 
@@ -57,7 +57,7 @@ def measured(own: list[list[dict[str, Any]]]) -> float:
 
 
 def turn(names: list[str]) -> dict[str, Any]:
-    """Everything once."""
+    """Run everything once."""
     from tautograd.distributed._simulation.measure import here_times
 
     found: dict[str, Any] = {"network": here_times(), "programs": {}}
@@ -68,7 +68,7 @@ def turn(names: list[str]) -> dict[str, Any]:
 
 
 def rows(found: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
-    """For each program and number of ranks what was predicted and what was measured, in seconds."""
+    """For each program and number of ranks, the predicted and the measured seconds."""
     from tautograd.distributed._simulation.measure import cores, network_from
     from tautograd.distributed._simulation.replay import predict
     from tautograd.distributed._simulation.steps import step_of
@@ -85,7 +85,7 @@ def rows(found: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
 
 
 def main() -> int:
-    """Print the table; 1 where a prediction is farther off than 15 %."""
+    """Print the table; 1 if a prediction is off by more than 15 %."""
     parser = argparse.ArgumentParser(prog="python -m bench.simulation", description=__doc__)
     parser.add_argument("--turns", type=int, default=1, help="of everything (default: 1)")
     parser.add_argument("--only", default="", help="programs whose name contains this")

@@ -110,7 +110,7 @@ def _seconds(step: Step, calls: list[Any]) -> float:
 
 
 def _row(name: str, dynamic: bool | None) -> str:
-    """What a row shows, measured in this process."""
+    """A row's figures, measured in this process."""
     import tautograd as torch
 
     warnings.simplefilter("ignore")
@@ -121,7 +121,7 @@ def _row(name: str, dynamic: bool | None) -> str:
         return ROWS[name](torch, random.Random(1))
 
     step, calls = made()
-    step(*calls[0])  # whose machine code is not what is measured
+    step(*calls[0])  # its machine code is not what is measured
     compiled = torch.compile(step, dynamic=dynamic)
     plain, _ = made()
     plain(*calls[0])

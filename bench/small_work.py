@@ -1,4 +1,4 @@
-"""Work so small that it shows what an engine itself costs."""
+"""Workloads small enough to show the engine's own overhead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Training steps that are measured: the same program on tautograd and on PyTorch.
+"""Training steps to measure: the same program on tautograd and on PyTorch.
 
 Each is a model, a batch, a loss and an optimizer; a step is `zero_grad`, forward, `backward` and
-the optimizer's `step`. The `tiny` sizes warm up what a process does once (a first matrix product,
-the loading of a module), so that the memory of a step is the step's own.
+the optimizer's `step`. The `tiny` sizes trigger a process's one-time costs (a first matrix product,
+loading a module), so that the memory of a step is the step's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Step:
-    """A training step; `build` gives model, inputs, targets and loss on an engine."""
+    """A training step; `build` returns model, inputs, targets and loss on an engine."""
 
     build: Callable[..., tuple[Any, Any, Any, Callable[[Any, Any], Any]]]
     sizes: Sizes

@@ -1,8 +1,8 @@
-"""`python -m bench.survey`: every public function at three sizes, beside PyTorch, in time of the processor.
+"""`python -m bench.survey`: every public function at three sizes, beside PyTorch, in processor time.
 
-A function's arguments are found by trying what such functions take (a vector, two, a matrix, ...) on
-PyTorch; what needs more is listed in `BY_HAND`. Each engine has a process and one thread of its own; they take turns,
-and a figure is the shortest of all turns, because whatever else runs on the machine only adds to it.
+A function's arguments are found by trying common patterns (a vector, two, a matrix, ...) on
+PyTorch; functions that need more are listed in `BY_HAND`. Each engine has its own process and one thread; they take
+turns, and a figure is the shortest of all turns, because other load on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 
 SIZES = (1, 1_000, 1_000_000)
 BOUND = 1.5
-SLOW = 1.0  # seconds for a million elements, at the pace of fewer: not tried
-MEMORY = 8 << 30  # bytes of address space for a worker
+SLOW = 1.0  # seconds for a million elements, extrapolated from fewer: not tried
+MEMORY = 8 << 30  # bytes of address space per worker
 _MODULES = ("", "nn.functional", "special", "linalg", "fft")
-# Beginnings of names of what computes nothing, or of what only looks like a function.
+# Name prefixes of functions that compute nothing, or that only look like functions.
 _LEFT_OUT = (
     "compile", "empty_cache", "from_file", "from_numpy", "hspmm", "initial_seed", "is_", "load",
     "manual_seed", "save", "seed", "set_", "get_", "use_", "vmap", "while_loop", "cond", "import_",
@@ -51,7 +51,7 @@ def _matrix(torch: Any, n: int) -> Any:
 
 
 def _batch(torch: Any, n: int) -> Any:
-    """Four channels of pictures, n elements in all as far as that goes."""
+    """Four-channel images, of n elements in total as nearly as possible."""
     side = max(4, math.isqrt(max(1, n // 8)))
     return torch.linspace(0.05, 0.95, 8 * side * side).reshape(2, 4, side, side)
 
@@ -79,7 +79,7 @@ PATTERNS: dict[str, Make] = {
 
 
 def _by_hand(torch: Any, n: int) -> dict[str, Callable[[], Any]]:
-    """Calls whose arguments no pattern guesses."""
+    """Calls whose arguments no pattern can guess."""
     x, m, k = _vector(torch, n), _matrix(torch, n), _whole(torch, n)
     side = m.shape[0]
     index = k % n
@@ -190,7 +190,7 @@ def names(torch: Any) -> list[str]:
 
 
 def function(torch: Any, name: str) -> Any:
-    """The function of that name; None where an engine has none."""
+    """The function of that name; None if an engine does not have it."""
     found: Any = torch
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -198,7 +198,7 @@ def function(torch: Any, name: str) -> Any:
 
 
 def choose() -> dict[str, str]:
-    """Which pattern each function takes: the first that PyTorch takes."""
+    """Which pattern each function takes: the first that PyTorch accepts."""
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     chosen = {}
@@ -220,7 +220,7 @@ def choose() -> dict[str, str]:
 
 
 def worker(engine: str) -> None:
-    """Answer each line (a size, a name, a pattern) by the shortest time of one call, in seconds."""
+    """Answer each line (a size, a name, a pattern) with the shortest time of one call, in seconds."""
     warnings.simplefilter("ignore")
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -272,7 +272,7 @@ class Engine:
         )  # fmt: skip
 
     def time(self, case: list[Any]) -> Any:
-        """Seconds of a call, or what stood in its way."""
+        """Seconds of a call, or why it failed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(case) + "\n")
@@ -280,7 +280,7 @@ class Engine:
         return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
-        """Let the process end."""
+        """Let the process exit."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -317,7 +317,7 @@ def survey(words: list[str], sizes: list[int], turns: int) -> list[dict[str, Any
 
 
 def report(rows: list[dict[str, Any]], bound: float) -> str:
-    """What is above the bound, worst first, and how many are not."""
+    """The rows above the bound, worst first, and how many are not."""
     lines = []
     for size in sorted({row["size"] for row in rows}):
         timed = [row for row in rows if row["size"] == size and row["ratio"] is not None]

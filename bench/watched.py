@@ -1,4 +1,4 @@
-"""What the doctor costs: a training step that is watched, against the same step that is not."""
+"""The doctor's overhead: a training step that is watched, against the same step unwatched."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from bench.steps import STEPS, Work
 
-MOST, LEAST = 121, 31  # pairs: a watched turn and a bare one, one right after the other,
+MOST, LEAST = 121, 31  # pairs: a watched turn and a bare one, back to back,
 SECONDS = 10  # as many as this time allows
-TURN = 0.025  # seconds of a turn, or more: it has at least four steps
-WARM = 60  # steps; the first ones are looked at closely, and every one of them is measured
+TURN = 0.025  # seconds per turn, or more: it has at least four steps
+WARM = 60  # steps; the first ones are watched closely, each of them measured
 
 
 def watched_step(name: str, engine: str) -> Callable[[], tuple[float, float]]:
-    """Seconds of a watched step and of a bare one, every step watched.
+    """Seconds of a watched step and of a bare one, with every step watched.
 
-    A machine that is slow for a while is so for both turns of a pair, if they are short: the figure is the
-    median of the pairs' own ratios, and which turn comes first alternates.
+    A slow phase of the machine affects both turns of a pair, if they are short: the figure is the
+    median of the pairs' own ratios, and the order within pairs alternates.
     """
 
     def measure() -> tuple[float, float]:
@@ -59,12 +59,12 @@ def _turn(step: Work, count: int) -> float:
 
 
 def _settled(step: Work, count: int) -> float:
-    """A turn after a few steps of its kind: Python forgets what it knows of a class that changed."""
+    """A turn after a few steps of its kind: Python drops its caches for a class that was changed."""
     _turn(step, max(1, count // 5))
     return _turn(step, count)
 
 
 def _with(doctor: Any, step: Work, count: int) -> float:
-    """A turn under the doctor, whose coming and going are not timed: a script has one of each."""
+    """A turn under the doctor, without timing its setup and removal, which a script does once."""
     with doctor:
         return _settled(step, count)

@@ -1,8 +1,8 @@
-"""`python -m bench.worker ENGINE NAME`: a process that does a piece of work whenever it is asked to.
+"""`python -m bench.worker ENGINE NAME`: a process that does a piece of work on request.
 
-One process for each engine, as users run them: an engine's threads, its allocator and the settings it makes when it
-is imported are its own. A line `count` on standard input is answered by the seconds that one piece took by the
-clock and by the processor. An engine is `tautograd` or `torch`, each with `:compiled` if the step is to be, `:fused`
+Each engine has its own process, as users run them, with its own threads, allocator and import-time
+settings. A line `count` on standard input is answered with the seconds that one piece took in wall
+time and in processor time. An engine is `tautograd` or `torch`, each with `:compiled` for a compiled step, `:fused`
 for PyTorch's fused optimizer, or `jax`.
 """
 
@@ -24,15 +24,15 @@ from bench.steps import Work
 PROJECT = Path(__file__).resolve().parent.parent
 NARROW = 0.03  # of the ratio: how far from it the ends of its confidence interval may be
 LEAST, MOST = 11, 41  # rounds,
-LONGEST = 20  # seconds that more than the least of them may take
+LONGEST = 20  # seconds that rounds beyond the least number may take
 
 
 class WorkerDied(RuntimeError):
-    """A worker's process ended by itself; what it said is on the terminal."""
+    """A worker's process exited unexpectedly; its output is on the terminal."""
 
 
 class Seconds(NamedTuple):
-    """How long a piece of work took: by the clock, and of processors' time."""
+    """The duration of a piece of work: in wall time, and in processor time."""
 
     clock: float
     processor: float
@@ -71,7 +71,7 @@ class Worker:
 
 
 class Turns(NamedTuple):
-    """What each turn of each engine took, and how far the ratio of the first two may be off."""
+    """The times of each engine's turns, and the uncertainty of the ratio of the first two."""
 
     times: dict[str, list[Seconds]]
     spread: float
@@ -87,7 +87,7 @@ def in_turns(
     rounds: int | None = None,
     round_seconds: float = 0.1,
 ) -> Turns:
-    """One engine after the other, until the ratio of the first two is known well or it has been tried long enough.
+    """Run the engines in turn, until the ratio of the first two is known well enough or time is up.
 
     An engine that cannot do the work is left out.
     """
@@ -122,9 +122,9 @@ def in_turns(
 
 
 def _spread(ours: list[Seconds], theirs: list[Seconds]) -> float:
-    """How far the ends of the median ratio's confidence interval (95 %) are from it, in parts of it.
+    """How far the ends of the median ratio's confidence interval (95 %) are from it, relative to it.
 
-    Between the order statistics n/2 ± √n of n ratios lies their median with that confidence.
+    The median lies between the order statistics n/2 ± √n of n ratios with that confidence.
     """
     ratios = sorted(a.clock / b.clock for a, b in zip(ours, theirs, strict=True))
     middle = statistics.median(ratios)
@@ -135,7 +135,7 @@ def _spread(ours: list[Seconds], theirs: list[Seconds]) -> float:
 
 
 def work_of(engine: str, name: str) -> Work:
-    """A piece of work on an engine; LeftOut where that cannot be."""
+    """A piece of work on an engine; raises LeftOut if the engine cannot do it."""
     which, _, how = engine.partition(":")
     if which == "jax":
         from bench.peers import jax_step

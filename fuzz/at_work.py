@@ -1,4 +1,4 @@
-"""Whose code is running, noted where it outlives the process: a crash may destroy the trace that would say it."""
+"""Whose code is running, recorded outside the process: a crash may destroy the traceback that would tell."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ALONE = "TAUT_FUZZ_ALONE"
-"""Set in the environment of a worker in which no other's code is to run."""
+"""Set in the environment of a worker that must run no foreign code."""
 OFFSET = 16
-"""Where the note is, behind a worker's own."""
+"""The record's offset, after the worker's own."""
 _handle = -1
 
 
 def use(handle: int) -> None:
-    """Note it in this file from now on."""
+    """Record it in this file from now on."""
     global _handle
     _handle = handle
 
 
 @contextmanager
 def others() -> Iterator[None]:
-    """Note that another's code runs inside."""
+    """A context that records that foreign code is running."""
     _note(b"\x01")
     try:
         yield
@@ -35,5 +35,5 @@ def _note(whose: bytes) -> None:
 
 
 def is_others(handle: int) -> bool:
-    """Whether another's code was running when last noted."""
+    """Whether foreign code was running according to the last record."""
     return os.pread(handle, 1, OFFSET) == b"\x01"

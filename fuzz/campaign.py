@@ -1,7 +1,7 @@
-"""Shares the time among targets, watches the workers, and collects what they find.
+"""Divides the time among targets, monitors the workers, and collects what they find.
 
-A worker that dies, or stays with one case beyond its target's limit, is a failure of that case; the
-next one goes on after it.
+A worker that dies, or exceeds its target's limit on one case, is a failure of that case; the
+next worker continues after it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from fuzz.patience import STARVED, Patience
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
-# The seconds that a target has at a time: a worker takes a few to start, many on a machine that is busy.
+# Seconds per turn of a target: a worker takes a few to start, more on a busy machine.
 SHORTEST, LONGEST = 10.0, 300.0
-AGAIN = 120.0  # the seconds that the cases before a death have, when they are run again
+AGAIN = 120.0  # seconds for running the cases before a death again
 RANGE = 1 << 20  # seeds that one turn of a target may use
-CHUNK = 2000  # cases a turn, where they are counted and not timed
-REPEATED = 5000  # cases that are run again, to see whose fault a death was
+CHUNK = 2000  # cases per turn, if they are counted and not timed
+REPEATED = 5000  # cases that are run again, to find out what caused a death
 PROJECT = Path(__file__).resolve().parent.parent
 
 
 @dataclass
 class Failure:
-    """One kind of failure, with the simplest case that was found."""
+    """One kind of failure, with the simplest case found."""
 
     target: str
     seed: int
@@ -48,7 +48,7 @@ class Failure:
 
     @property
     def digest(self) -> str:
-        """A name for its file."""
+        """The name of its file."""
         text = json.dumps(self.case, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
@@ -64,7 +64,7 @@ class Campaign:
         cases: int = 0,
         log: IO[str] | None = None,
     ) -> None:
-        """`cases`: so many of each target, however long they take. `log`: takes a line a remark."""
+        """`cases`: so many per target, however long they take. `log`: gets one line per remark."""
         self.targets = targets
         self.jobs = jobs
         self.counts: Counter[str] = Counter()
@@ -82,14 +82,14 @@ class Campaign:
 
     @property
     def failures(self) -> list[Failure]:
-        """One of each kind."""
+        """One failure of each kind."""
         return list(self._found.values())
 
     def run(self, seconds: float) -> None:
         """Attack for so long, or until all cases are done."""
         until = time.time() + seconds
         job = self._counted_job if self._turns else self._job
-        turns = 4 * len(self.targets) / self.jobs  # so that each target has a few
+        turns = 4 * len(self.targets) / self.jobs  # so that each target gets a few
         span = min(max(seconds / turns, SHORTEST), LONGEST)
         threads = [threading.Thread(target=job, args=(until, span)) for _ in range(self.jobs)]
         for thread in threads:
@@ -130,12 +130,12 @@ class Campaign:
             seed = self._one_worker(target, seed, end, until) + 1
 
     def _one_worker(self, target: Target, first: int, end: int, until: float) -> int:
-        """Run a worker until its time is over or it must be ended; the last seed it had."""
+        """Run a worker until its time is up or it must be stopped; returns its last seed."""
         with (
             tempfile.TemporaryFile() as note,
             tempfile.TemporaryFile() as errors,
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        ):  # a hostile call may write to any name
+        ):  # a hostile call may write to any file
             command = [sys.executable, "-m", "fuzz.worker", target.name, str(first)]
             process = subprocess.Popen(
                 [*command, str(end), str(until), str(note.fileno())],
@@ -153,7 +153,7 @@ class Campaign:
             errors.seek(0)
             said = errors.read().decode(errors="replace")
             if process.returncode == 0 and not stuck and not self._stopping.is_set():
-                # One that was ended by what it ran goes with status 0 as well, if that says so.
+                # A worker that was ended by the code it ran may also exit with status 0.
                 printed = unheard.printed(said) if done else "the worker ended before its time"
                 if printed:
                     self._note_failure(target, seed, f"{printed}\n{said[-4000:]}", None)
@@ -166,13 +166,13 @@ class Campaign:
                     with self._lock:
                         self.counts["workers lost to others"] += 1
                     return max(seed, first)
-                if not begun:  # it failed before the first case, or while making one smaller
+                if not begun:  # it failed before the first case, or while shrinking one
                     what = f"the worker {what}"
                 self._note_failure(target, seed, f"{what}{_where(tail)}\n{tail}", None)
             return max(seed, first)
 
     def _dies_alone(self, target: Target, first: int, seed: int) -> bool:
-        """Whether a worker dies again, of the cases up to this one, where no other's code runs beside ours."""
+        """Whether a worker dies again on the cases up to this one, with no foreign code beside ours."""
         with tempfile.TemporaryFile() as note, tempfile.TemporaryDirectory() as folder:
             cases = [str(max(first, seed - REPEATED)), str(seed + 1)]
             command = [sys.executable, "-m", "fuzz.worker", target.name, *cases]
@@ -184,11 +184,11 @@ class Campaign:
                     timeout=STARVED * AGAIN,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
-                return True  # it is stuck by itself, where PyTorch may have been as well
+                return True  # it hangs on its own, where PyTorch may have hung as well
         return again.returncode != 0
 
     def _watch(self, target: Target, process: Any, note: int, lines: Any) -> tuple[bool, bool]:
-        """Until it ends or must be ended; whether it was stuck, and whether it has said that it is done."""
+        """Wait until it ends or must be stopped; whether it hung, and whether it reported completion."""
         done = False
         last, patience = (0, 0), Patience(process.pid, target.limit)
         while process.poll() is None:
@@ -199,7 +199,7 @@ class Campaign:
             stuck = patience.is_over()
             if stuck or self._stopping.is_set():
                 if stuck:
-                    process.send_signal(signal.SIGUSR1)  # where it is, into the errors
+                    process.send_signal(signal.SIGUSR1)  # prints its traceback to the errors
                     time.sleep(0.5)
                 _end(process)
                 return stuck, done
@@ -208,7 +208,7 @@ class Campaign:
         return False, done
 
     def _drain(self, target: Target, lines: Any) -> bool:
-        """Take what it has said so far; whether that was the last."""
+        """Process its output so far; whether it has reported completion."""
         done = False
         with contextlib.suppress(queue.Empty):
             while True:
@@ -224,7 +224,7 @@ class Campaign:
 
     def _note_failure(self, target: Target, seed: int, message: str, case: Case) -> None:
         if case is None:
-            with contextlib.suppress(Exception):  # what makes it may be what failed
+            with contextlib.suppress(Exception):  # creating it may be what failed
                 case = case_of(target, seed)
         with self._lock:
             failure = self._found.get((target.name, kind_of(message)))
@@ -269,7 +269,7 @@ def _death(status: int) -> str:
 
 
 def _where(errors: str) -> str:
-    """The innermost line of the project's in a trace of a worker."""
+    """The project's innermost line in a worker's traceback."""
     for line in errors.splitlines():
         if "/tautograd/" in line and "File" in line:
             return ": " + line.strip().rpartition("/tautograd/")[2]

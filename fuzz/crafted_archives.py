@@ -1,4 +1,4 @@
-"""Archives around a pickle: as PyTorch writes them, and with directories that lie."""
+"""Archives around a pickle: as PyTorch writes them, and with wrong directories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def archive(
     file = io.BytesIO()
     method = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
     with zipfile.ZipFile(file, "w", method) as made, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that are there twice
+        warnings.simplefilter("ignore")  # of duplicate names
         made.writestr("archive/data.pkl", pickled)
         for name, data in (RECORDS if records is None else records).items():
             made.writestr(f"archive/{name}", data)
@@ -26,7 +26,7 @@ def archive(
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Bytes changed, cut, doubled or moved; fields of the directory most of all."""
+    """Damage bytes: changed, cut, doubled or moved, above all fields of the directory."""
     out = bytearray(data)
     for _ in range(rng.randrange(1, 4)):
         kind = rng.randrange(7)
@@ -47,7 +47,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def _lie(out: bytearray, rng: random.Random) -> None:
-    """A number in a header, the directory or its end is another one."""
+    """Change a number in a header, the directory or its end."""
     mark = rng.choice((b"PK\x01\x02", b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06"))
     places = [at for at in range(len(out) - 46) if out[at : at + 4] == mark]
     if mark == b"PK\x05\x06":

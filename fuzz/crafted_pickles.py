@@ -1,7 +1,7 @@
-"""Pickles that nobody would save: every opcode, every way to a name, numbers and lengths that lie.
+"""Pickles that nobody would save: every opcode, every way to reach a name, wrong numbers and lengths.
 
-Sequences of opcodes are drawn at random, most of them such that the stack has what an opcode takes,
-so that they go deep into a reader before they fail.
+Sequences of opcodes are random, but mostly such that the stack has what an opcode takes,
+so that they get deep into a reader before they fail.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 import struct
 from collections.abc import Callable
 
-# What a reader of checkpoints knows, and what no reader may ever run.
+# What a checkpoint reader knows, and what no reader may ever run.
 KNOWN = (
     "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "torch Size",
     "torch._utils _rebuild_parameter_with_state", "torch._tensor _rebuild_from_type_v2",
@@ -94,7 +94,7 @@ def storage(key: str = "0", kind: str = "torch FloatStorage", size: int = 4) -> 
 
 
 def tensor(rng: Rng) -> bytes:
-    """A tensor, of numbers that may lie."""
+    """A tensor, possibly with wrong numbers."""
 
     def some(fair: int) -> bytes:
         return number(fair if rng.random() < 0.8 else rng.choice(NUMBERS))
@@ -114,7 +114,7 @@ def tensor(rng: Rng) -> bytes:
 
 
 def parameter(rng: Rng) -> bytes:
-    """A parameter, perhaps with attributes."""
+    """A parameter, possibly with attributes."""
     hooks = named("collections OrderedDict") + b")R"
     if rng.random() < 0.5:
         return named("torch._utils _rebuild_parameter") + tensor(rng) + b"\x88" + hooks + b"\x87R"
@@ -167,7 +167,7 @@ def any_value(rng: Rng, depth: int = 0) -> bytes:
 
 
 def with_state(rng: Rng) -> bytes:
-    """BUILD on what a file can reach, with states of every form."""
+    """BUILD on whatever a file can reach, with states of every form."""
     target = rng.choice((
         lambda: named(rng.choice(KNOWN)), lambda: tensor(rng), lambda: parameter(rng),
         storage, lambda: named("collections OrderedDict") + b")R",
@@ -186,7 +186,7 @@ def with_state(rng: Rng) -> bytes:
 
 
 def call(rng: Rng) -> bytes:
-    """A call of anything with anything, by each of the opcodes that call."""
+    """A call of anything with anything, by each calling opcode."""
     name = rng.choice(HOSTILE if rng.random() < 0.3 else KNOWN)
     module, _, rest = name.partition(" ")
     args = b"(" + b"".join(any_value(rng, 2) for _ in range(rng.randrange(5))) + b"t"
@@ -204,7 +204,7 @@ def call(rng: Rng) -> bytes:
 
 
 def opcode(rng: Rng) -> bytes:
-    """One opcode of the whole language, with an argument of its form."""
+    """Any one opcode of the language, with an argument of its form."""
     op = rng.choice(pickletools.opcodes)
     code = op.code.encode("latin1")
     if op.arg is None:
@@ -229,7 +229,7 @@ def opcode(rng: Rng) -> bytes:
 
 
 def memo(rng: Rng) -> bytes:
-    """Putting into the memo and taking out of it, far apart or before anything is there."""
+    """Memo writes and reads, far apart or before anything is stored."""
     index = rng.choice((0, 1, 2, 3, 255))
     far = rng.choice((0, 1, 300, 10**6, 2**31 - 1, 2**32 - 1))
     return rng.choice((
@@ -246,7 +246,7 @@ _MAKERS = [maker for maker, weight in _PARTS for _ in range(weight)]
 
 
 def crafted_pickle(rng: Rng) -> bytes:
-    """A pickle of a few parts, put into a container or not, of any protocol."""
+    """A pickle of a few parts, perhaps in a container, of any protocol."""
     protocol = rng.choice((2, 2, 2, 3, 4, 5)) if rng.random() < 0.97 else rng.randrange(256)
     parts = [rng.choice(_MAKERS)(rng) for _ in range(rng.randrange(1, 7))]
     body = b"".join(parts)

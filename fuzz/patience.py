@@ -1,7 +1,7 @@
-"""How long to wait for a process that may be stuck: one that hardly gets the processor is given more time.
+"""How long to wait for a process that may hang: one that gets little processor time is given longer.
 
-A limit says what is allowed on a machine with nothing else to do. On a busy one a process is stuck if it has
-worked for half of that time and is not done, or if nothing has come of several times that time.
+A limit applies to a machine with nothing else to do. On a busy one a process counts as hung if it has
+used half of that as processor time without finishing, or if several times that time has passed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 import time
 from pathlib import Path
 
-STARVED = 4  # times the limit that a process has which hardly gets the processor
+STARVED = 4  # times the limit, for a process that is starved of processor time
 
 
 def worked(process: int) -> float:
-    """The processor's seconds that a process has had; for ever, where nobody says."""
+    """A process's processor time in seconds; the clock's, if it is unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -23,7 +23,7 @@ def worked(process: int) -> float:
 
 
 def state(process: int) -> str:
-    """What a process is at, and where in the system, in the words of /proc."""
+    """What a process is doing, and where in the kernel, in the words of /proc."""
     found = []
     for name in ("stat", "wchan"):
         try:
@@ -34,9 +34,9 @@ def state(process: int) -> str:
 
 
 class Patience:
-    """The time that a process has for one thing, from now on.
+    """The time that a process has for one task, from now on.
 
-    Time that it waits for the disk does not count: the system lets nothing interrupt that.
+    Time spent waiting for the disk does not count: such a wait cannot be interrupted.
     """
 
     def __init__(self, process: int, limit: float) -> None:
@@ -45,7 +45,7 @@ class Patience:
         self._looked = self._since
 
     def is_over(self) -> bool:
-        """Whether it should have been done by now."""
+        """Whether it should have finished by now."""
         now = time.monotonic()
         passed = now - self._since
         if passed <= self._limit:

@@ -1,4 +1,4 @@
-"""What may not change in the process while a file is read, and what may not happen."""
+"""What must not change in the process, and must not happen, while a file is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 ran: list[Any] = []
-"""What the canary was called with."""
+"""The canary's arguments, if it was called."""
 _EXTENSIONS = (1, 300, 70_000)
 
 
@@ -22,7 +22,7 @@ def canary(*args: Any) -> None:
 class _Watched(type):
     @property
     def trap(cls) -> None:
-        """What would run if a reader asked this class for a name."""
+        """What would run if a reader looked up a name on this class."""
         ran.append(("trap",))
 
     def __getattr__(cls, name: str) -> None:
@@ -32,11 +32,11 @@ class _Watched(type):
 
 
 class Trap(metaclass=_Watched):
-    """A class of the program's that no file should wake."""
+    """A class of the program's that no file may trigger."""
 
 
 def register_extensions() -> None:
-    """Let the registry of extensions lead to the canary, as it may lead to anything in a program."""
+    """Make the extension registry lead to the canary, as it may lead to anything in a program."""
     for code in _EXTENSIONS:
         if code not in copyreg._inverted_registry:  # type: ignore[attr-defined]
             copyreg._extension_registry[f"m{code}", "canary"] = code  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def register_extensions() -> None:
 
 
 def unregister_extensions() -> None:
-    """Take that back."""
+    """Undo that."""
     for code in _EXTENSIONS:
         copyreg._extension_registry.pop((f"m{code}", "canary"), None)  # type: ignore[attr-defined]
         copyreg._inverted_registry.pop(code, None)  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def unregister_extensions() -> None:
 
 
 class Watch:
-    """The attributes of all that a file can name, and the tables of the interpreter."""
+    """The attributes of everything that a file can name, and the interpreter's tables."""
 
     def __init__(self) -> None:
         import tautograd
@@ -87,7 +87,7 @@ class Watch:
         self._engine = tautograd
 
     def state(self) -> list[Any]:
-        """What is compared: names, and which objects they stand for."""
+        """What is compared: names, and the objects they refer to."""
         found: list[Any] = [(tuple(t), tuple(map(id, t.values()))) for t in self._tables]
         for value in self._slotted:
             slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ())]
@@ -103,7 +103,7 @@ class Watch:
 
 
 def difference(before: list[Any], after: list[Any]) -> str:
-    """What is different in two states, as far as names tell."""
+    """What differs between two states, as far as names tell."""
     said = []
     for old, new in zip(before, after, strict=True):
         if old != new and isinstance(old, tuple):
@@ -116,7 +116,7 @@ def difference(before: list[Any], after: list[Any]) -> str:
 
 
 class Audit:
-    """The events of the interpreter while a file is read: reading needs none of them."""
+    """The interpreter's audit events while a file is read: reading needs none of them."""
 
     _active: Audit | None = None
     _installed = False

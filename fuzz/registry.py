@@ -1,4 +1,4 @@
-"""The targets there are, by name."""
+"""The available targets, by name."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def find_targets() -> dict[str, Target]:
 
 
 def target_named(name: str) -> Target:
-    """One target."""
+    """The target with this name."""
     return find_targets()[name]

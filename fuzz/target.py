@@ -1,6 +1,6 @@
-"""What a fuzz target is: how a hostile case is made, what it may not do, how it is made smaller.
+"""What a fuzz target is: how a hostile case is created, what it must not do, how it is shrunk.
 
-A case is JSON-serialisable, so that one that fails can be kept as a test (`tests/fuzz/kept`).
+A case is JSON-serialisable, so that a failing one can be kept as a test (`tests/fuzz/kept`).
 Targets are found by name: every module in `fuzz/targets` defines one, as `TARGET`.
 """
 
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-Case = Any  # what json.dumps takes
+Case = Any  # anything json.dumps accepts
 
 
 class Target(abc.ABC):
@@ -20,21 +20,21 @@ class Target(abc.ABC):
 
     name: str
     share = 1.0
-    """Its part of the time, relative to the other targets."""
+    """Its share of the time, relative to the other targets."""
     limit = 10.0
-    """Seconds after which a case counts as one that never ends."""
+    """Seconds after which a case counts as hung."""
     memory = 6 << 30
-    """Bytes of address space that its worker may have."""
+    """Bytes of address space for its worker."""
 
     beside_others = False
-    """Whether another's code runs in the same process, which may damage its memory and be gone when that shows."""
+    """Whether foreign code runs in the same process, which may corrupt its memory and be gone when that shows."""
 
     def __init__(self) -> None:
         self.remarks: list[dict[str, Any]] = []
-        """What is no failure but worth a line in a log (`--log`); a worker empties it."""
+        """What is not a failure but worth a line in a log (`--log`); a worker empties it."""
 
     def prepare(self) -> None:
-        """Import what the cases need; once in each worker."""
+        """Import what the cases need; called once in each worker."""
         return
 
     @abc.abstractmethod
@@ -43,9 +43,9 @@ class Target(abc.ABC):
 
     @abc.abstractmethod
     def check(self, case: Case, counts: Counter[str]) -> str | None:
-        """What is wrong with how the case went, its first line the kind of failure; None if nothing.
+        """What went wrong with the case, its first line the kind of failure; None if nothing.
 
-        `counts` says what was done: calls, files, kills, …
+        `counts` records what was done: calls, files, kills, …
         """
 
     def smaller(self, case: Case) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Exceptions that nobody can catch: what Python would only print, of destructors, callbacks and threads."""
+"""Exceptions that cannot be caught, which Python would only print: in destructors, callbacks and threads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 PRINTED = re.compile(
     r"^(Exception ignored |Exception in thread |Traceback \(most recent|LLVM ERROR|Fatal )", re.M
 )
-"""How a line begins by which a process says on stderr that something went wrong in it."""
+"""How a line of a process's stderr begins that reports an error in it."""
 
 
 @contextmanager
 def listening() -> Iterator[list[str]]:
-    """Collect them, each as a kind of failure and its trace; another's own are none."""
+    """Collect them, each as a kind of failure and its traceback, except foreign code's own."""
     heard: list[str] = []
 
     def of_callback(said: Any) -> None:
@@ -40,12 +40,12 @@ def listening() -> Iterator[list[str]]:
 
 
 def as_python() -> None:
-    """Print them again, as a process does that is attacked: what a fork of a worker is."""
+    """Print them again, as in a process under attack: a fork of a worker."""
     sys.unraisablehook, threading.excepthook = sys.__unraisablehook__, threading.__excepthook__
 
 
 def printed(text: str) -> str:
-    """The line of a process's stderr that says that something went wrong; "" if none does."""
+    """The line of a process's stderr that reports an error; "" if there is none."""
     found = PRINTED.search(text)
     return text[found.start() :].split("\n", 1)[0] if found else ""
 

@@ -1,7 +1,7 @@
 """A process that runs one target's cases until it is told to stop, or killed.
 
-It notes the seed of the case in work in a small shared file first, so that whoever watches knows
-which case crashed the process or never ended.
+It first writes the current case's seed to a small shared file, so that the monitoring process knows
+which case crashed the worker or hung.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from fuzz import at_work, unheard
 from fuzz.registry import target_named
 from fuzz.target import Case, Target
 
-NOTE = struct.Struct("<QQ")  # how many cases were begun, and the seed of the latest
+NOTE = struct.Struct("<QQ")  # how many cases were started, and the latest seed
 SHRINKING = 300  # tries at most
 
 
 def case_of(target: Target, seed: int) -> Case:
-    """The case that a seed stands for."""
+    """The case generated from a seed."""
     return target.case(random.Random(f"{target.name}:{seed}"))
 
 
 def run_case(target: Target, case: Case, counts: Counter[str] | None = None) -> str | None:
-    """What is wrong with how a case goes; an exception that a check lets out is wrong too.
+    """What went wrong with a case; an exception that a check does not catch is wrong too.
 
-    So is one that nobody could catch: of a destructor, of a callback, of a thread.
+    So is one that cannot be caught: in a destructor, a callback, a thread.
     """
     with unheard.listening() as heard:
         wrong = _check(target, case, Counter() if counts is None else counts)
@@ -54,7 +54,7 @@ def _check(target: Target, case: Case, counts: Counter[str]) -> str | None:
 
 
 def kind_of(message: str) -> str:
-    """What failures of the same cause have in common: the first line."""
+    """What failures with the same cause share: the first line."""
     return message.strip().split("\n", 1)[0]
 
 
@@ -76,7 +76,7 @@ def shrink(target: Target, case: Case, kind: str) -> Case:
 
 
 def main(name: str, first: int, end: int, until: float, note: int) -> None:
-    """Run cases of seeds first, …, end - 1 while there is time; JSON lines on stdout for what is found."""
+    """Run cases of seeds first, …, end - 1 while there is time; findings are JSON lines on stdout."""
     target = target_named(name)
     at_work.use(note)
     if target.memory:
@@ -85,7 +85,7 @@ def main(name: str, first: int, end: int, until: float, note: int) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     out = os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)  # what is attacked may print
+    os.dup2(nothing, 1)  # the code under attack may print
     target.prepare()
     counts: Counter[str] = Counter()
     known: set[str] = set()
@@ -107,7 +107,7 @@ def main(name: str, first: int, end: int, until: float, note: int) -> None:
             kind = kind_of(wrong)
             if kind not in known:
                 known.add(kind)
-                os.pwrite(note, NOTE.pack(0, seed), 0)  # not watched while it is made smaller
+                os.pwrite(note, NOTE.pack(0, seed), 0)  # not monitored while it is shrunk
                 case = shrink(target, case, kind)
                 wrong = run_case(target, case) or wrong
                 target.remarks.clear()

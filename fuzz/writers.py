@@ -1,4 +1,4 @@
-"""Everything that the project writes: how it is written, and how to tell that a file is whole."""
+"""Everything that the project writes: how it is written, and how to check that a file is whole."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from typing import Any
 from fuzz import unheard
 from fuzz.patience import Patience
 
-DEADLINE = 1.0  # seconds after which an interrupt has not been heard
+DEADLINE = 1.0  # seconds after which an interrupt counts as ignored
 
 
 @dataclass(frozen=True)
 class Writer:
-    """One thing that is written into a folder."""
+    """One thing that is written to a folder."""
 
     write: Callable[[Path, int], None]
-    """Writes it, in a version that the number chooses."""
+    """Writes it, in a version chosen by the number."""
     check: Callable[[Path], None]
-    """Raises unless what is there is whole (or nothing is)."""
+    """Raises unless what exists is whole (or nothing exists)."""
     files: tuple[str, ...]
-    """All that may be in the folder after a write; names, or patterns of one name each."""
+    """All that may be in the folder after a write; exact names, or patterns."""
 
 
 @functools.cache
@@ -191,7 +191,7 @@ def _check_shares(folder: Path) -> None:
 
 @functools.cache
 def _drawn(suffix: str) -> bytes:
-    """A picture of each kind; PNG and GIF are bytes that Chromium drew, here of any content."""
+    """A picture of each kind; PNG and GIF are bytes that Chromium rendered, with arbitrary content here."""
     from tautograd._files.destinations import MADE_BY
 
     if suffix in ("svg", "dot"):
@@ -228,7 +228,7 @@ _SOURCE = "lr = {}  # a script of the user's\n" + "x = 1\n" * 3000
 
 
 def _write_source(folder: Path, version: int) -> None:
-    """What `taut doctor --fix` does with a script."""
+    """What `taut doctor --fix` does to a script."""
     from types import SimpleNamespace
 
     from tautograd._cli.doctor.fixing import Fixing
@@ -240,7 +240,7 @@ def _write_source(folder: Path, version: int) -> None:
     before = path.read_text()
     wanted = SimpleNamespace(target=[str(path)], is_module=False)
     fixing = Fixing(wanted, str(folder))  # type: ignore[arg-type]
-    fixing._began = path.stat().st_mtime + 1  # a fix of this very second is one of before
+    fixing._began = path.stat().st_mtime + 1  # a fix of this second counts as earlier
     finding: Any = None
     with contextlib.redirect_stderr(io.StringIO()) as heard:
         fixing._write(Fix(str(path), before, _SOURCE.format(version), finding))
@@ -294,13 +294,13 @@ WRITERS: dict[str, Writer] = {
 
 
 def _foreign(kind: str, folder: Path) -> list[str]:
-    """What is in the folder and not of the writer's."""
+    """What is in the folder but not the writer's."""
     names, patterns = os.listdir(folder), WRITERS[kind].files
     return sorted(n for n in names if not any(fnmatch.fnmatch(n, p) for p in patterns))
 
 
 def warm(kind: str, folder: Path) -> None:
-    """Write it once, so that a child begins to write at once."""
+    """Write it once, so that a child starts to write immediately."""
     WRITERS[kind].write(folder, 0)
     WRITERS[kind].check(folder)
     found = sorted(os.listdir(folder))
@@ -309,7 +309,7 @@ def warm(kind: str, folder: Path) -> None:
 
 
 def attack(kind: str, folder: Path, delay: float, number: int) -> str | None:
-    """Have a child write again and again, signal it after `delay` seconds; what is wrong then."""
+    """Have a child write again and again, and signal it after `delay` seconds; returns what is wrong then."""
     writer = WRITERS[kind]
     ready, begun = os.pipe()
     with warnings.catch_warnings():
@@ -367,7 +367,7 @@ def _wait(child: int, patience: Patience) -> int | None:
 
 
 def random_delay(rng: random.Random) -> float:
-    """Mostly within the first writes, where a kill is in the middle of something."""
+    """Mostly within the first writes, so that a kill comes in the middle of something."""
     return rng.choice((0.003, 0.01, 0.03)) * rng.random()
 
 
@@ -375,7 +375,7 @@ def random_delay(rng: random.Random) -> float:
 
 
 def fill(kind: str, folder: Path, most: int) -> str | None:
-    """Have a child write where no file may have more than so many bytes; what is wrong then."""
+    """Have a child write with a limit on file size; returns what is wrong then."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         child = os.fork()
@@ -388,25 +388,25 @@ def fill(kind: str, folder: Path, most: int) -> str | None:
     return unharmed(kind, folder)
 
 
-ERROR = 7  # how a child ends that was told in words that it cannot write
+ERROR = 7  # exit status of a child that got an error message
 
 
 def _write_little(writer: Writer, folder: Path, most: int) -> None:
     status = 1
     unheard.as_python()
     try:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # an error, not the end
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # an error instead of death
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         writer.write(folder, 6)
         status = 0
-    except (OSError, AssertionError):  # the lab goes on without keeping progress, and says so
+    except (OSError, AssertionError):  # the lab continues without saving progress, and says so
         status = ERROR
     finally:
         os._exit(status)
 
 
 def unharmed(kind: str, folder: Path) -> str | None:
-    """What is wrong with a folder in which a write has failed: all is there as before, and no more."""
+    """What is wrong with a folder in which a write has failed: everything must be as before, and no more."""
     try:
         WRITERS[kind].check(folder)
     except Exception as error:

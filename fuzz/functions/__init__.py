@@ -1,1 +1,1 @@
-"""What the target `functions` is made of: values, calls, engines and verdicts."""
+"""The parts of the target `functions`: values, calls, engines and verdicts."""

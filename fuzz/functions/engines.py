@@ -1,6 +1,6 @@
-"""One call on one engine: what came of it, and whether anything changed that should not.
+"""One call on one engine: its outcome, and whether anything changed that should not have.
 
-While PyTorch is at work that is noted, so that it is known of a process that died or never ended.
+While PyTorch runs, that is recorded, so that it is known for a process that died or hung.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fuzz.functions.values import Decoder
 
 @dataclass
 class Outcome:
-    """What a call gave, or raised; and the tensors that it was given."""
+    """What a call returned or raised, and the tensors it was given."""
 
     result: Any
     error: BaseException | None
     tensors: list[tuple[Any, np.ndarray[Any, Any]]]
-    noise: str = ""  # what NumPy would have warned of, and where
+    noise: str = ""  # NumPy's suppressed warning, and where
 
     def changed(self) -> bool:
-        """Whether a tensor that was given holds other values than before."""
+        """Whether an argument tensor's values have changed."""
         for tensor, before in self.tensors:
             if tuple(tensor.shape) != before.shape:
                 return True
@@ -41,7 +41,7 @@ class Outcome:
 
 
 class Unending(BaseException):
-    """PyTorch is still at it."""
+    """PyTorch has not finished in time."""
 
 
 def _give_up(*_: Any) -> None:
@@ -49,7 +49,7 @@ def _give_up(*_: Any) -> None:
 
 
 def pytorch_runs(torch: Any, case: Any, patience: float = 2.0) -> Outcome | None:
-    """The call on PyTorch; None if it does not end, or cannot even have the arguments."""
+    """Run the call on PyTorch; None if it hangs, or cannot even create the arguments."""
     before = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, patience)
     try:
@@ -63,7 +63,7 @@ def pytorch_runs(torch: Any, case: Any, patience: float = 2.0) -> Outcome | None
 
 
 def tautograd_runs(torch: Any, case: Any) -> Outcome:
-    """The call on tautograd; NumPy's warnings of overflow are none of the program's business."""
+    """Run the call on tautograd; NumPy's overflow warnings must not reach the program."""
     heard: list[str] = []
 
     def hear(what: str, _: int) -> None:

@@ -1,7 +1,7 @@
-"""Every public function that tautograd shares with PyTorch, and what PyTorch says of its parameters.
+"""Every public function that tautograd shares with PyTorch, and PyTorch's declarations of its parameters.
 
-Nothing is listed by hand but what must not be called at random: what starts processes, changes the
-settings of the process, or waits for something.
+Nothing is listed by hand except what must not be called at random: what starts processes, changes
+process-wide settings, or waits for something.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DUNDERS = re.compile(
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, its type in PyTorch's words ("" where it gives none)."""
+    """A parameter: its name, and its type as PyTorch declares it ("" if it does not)."""
 
     name: str
     type: str
@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Public:
-    """A public function, method or class; `overloads` are its parameter lists, in PyTorch's words."""
+    """A public function, method or class; `overloads` are its parameter lists, as PyTorch declares them."""
 
     name: str
     overloads: tuple[tuple[Parameter, ...], ...]
@@ -62,7 +62,7 @@ class Public:
 
 @functools.cache
 def public_functions() -> tuple[Public, ...]:
-    """All of them, in the order of their names."""
+    """All of them, ordered by name."""
     found: dict[str, Public] = {}
     ours, theirs = importlib.import_module("tautograd"), importlib.import_module("torch")
     importlib.import_module("tautograd.nn")
@@ -88,8 +88,8 @@ def public_functions() -> tuple[Public, ...]:
                 getattr(ours.Tensor, name),
                 getattr(theirs.Tensor, name),
             )
-    for name, lists in _schemas().items():  # by their operators, which check types of their own
-        written = inspect.isfunction(getattr(theirs, name, None))  # another thing than its operator
+    for name, lists in _schemas().items():  # by their operators, which check their own types
+        written = inspect.isfunction(getattr(theirs, name, None))  # differs from its operator
         if not written and not NOT_NAMES.search(name) and hasattr(ours.ops.aten, name):
             found[f"torch.ops.aten.{name}"] = Public(f"torch.ops.aten.{name}", lists, False)
     return tuple(found[name] for name in sorted(found))
@@ -126,7 +126,7 @@ _CLASSES = ("Generator", "Size", "device", "finfo", "iinfo", "UntypedStorage", "
 
 
 def parameters_of(name: str, theirs: Any, ours: Any) -> tuple[tuple[Parameter, ...], ...]:
-    """PyTorch's parameter lists of a function: its operators' schemas, or what Python says."""
+    """PyTorch's parameter lists of a function: its operators' schemas, or Python's signature."""
     path, _, last = name.rpartition(".")
     method = path == "torch.Tensor"
     if isinstance(theirs, type) or inspect.isfunction(theirs):
@@ -170,7 +170,7 @@ def _schemas() -> dict[str, tuple[tuple[Parameter, ...], ...]]:
     import torch
 
     found: dict[str, list[tuple[Parameter, ...]]] = {}
-    operators = set(torch._C._dispatch_get_all_op_names())  # the others are TorchScript's alone
+    operators = set(torch._C._dispatch_get_all_op_names())  # the others exist only in TorchScript
     for schema in torch._C._jit_get_all_schemas():
         name = f"{schema.name}.{schema.overload_name}".removesuffix(".")
         if not schema.name.startswith("aten::") or name not in operators:
@@ -193,7 +193,7 @@ def _schemas() -> dict[str, tuple[tuple[Parameter, ...], ...]]:
 
 
 def _typed(text: str, argument: Any) -> str:
-    # A dtype, a layout and a memory format are integers to the schemas; their names say which.
+    # In schemas, a dtype, a layout and a memory format are integers; their names tell which.
     if argument.name in ("dtype", "layout", "memory_format", "dtype_out"):
         return argument.name
     return text

@@ -1,6 +1,6 @@
-"""Calls that are right but for one or two arguments.
+"""Calls that are right except for one or two arguments.
 
-All sizes of a case are one number, so that shapes mostly fit together, whatever the function does
+All sizes of a case are the same number, so that shapes usually fit together, whatever the function does
 with them: a kernel, a weight and an image of three in every dimension make a convolution.
 """
 
@@ -141,7 +141,7 @@ def nearly_right(rng: random.Random, public: Public) -> dict[str, Any]:
     return case
 
 
-# What is done with a thing that was made, and what that takes.
+# What to do with an object once it is created, and the arguments for that.
 _METHODS = {
     "torch.distributions.": (
         ("sample", "nothing"), ("sample", "shape"), ("rsample", "shape"), ("log_prob", "tensor"),
@@ -191,7 +191,7 @@ def _spoil(rng: random.Random, case: dict[str, Any], size: int) -> None:
 
 
 def right(theme: Theme, parameter: Parameter, public: Public) -> Any:
-    """A value that the parameter should take."""
+    """A value that the parameter should accept."""
     rng, name = theme.rng, parameter.name
     text = parameter.type.lower()
     if "optim" in public.name and name == "params":

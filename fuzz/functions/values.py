@@ -1,7 +1,7 @@
-"""Arguments as JSON, and what they are on an engine: hostile ones, and nearly right ones.
+"""Arguments as JSON, and decoding them for an engine: hostile ones, and nearly right ones.
 
 A tensor is `{"tensor": [dtype, shape, fill, layout, requires_grad]}`, with `fill` one of FILLS; a
-value that JSON has no words for is a dictionary of one key, the name of a row of `_MAKERS`.
+value that JSON cannot express is a dictionary with one key, the name of a row of `_MAKERS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DTYPES = (
     *("uint8", "int8", "int16", "bfloat16", "float16", "complex64", "complex128"),
 )
 RARE = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
-"""Dtypes that are there to hold numbers; few functions compute with them."""
+"""Dtypes for storage; few functions compute with them."""
 FILLS = (
     "normal",
     "normal",
@@ -44,7 +44,7 @@ NUMPY = ("int64", "float32", "float64", "bool", "int8", "complex64")
 
 
 class UserError(Exception):
-    """What a program's own callable raises: it must come out as it is."""
+    """Raised by a program's own callable: it must propagate unchanged."""
 
 
 def _fails(*_: Any, **__: Any) -> Any:
@@ -62,14 +62,14 @@ CALLABLES: dict[str, Callable[..., Any]] = {
 
 
 class Decoder:
-    """Makes the values of a case on one engine; equal ones on both."""
+    """Decodes the values of a case for one engine; equal ones on both."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
-        self.tensors: list[tuple[Any, np.ndarray[Any, Any]]] = []  # with what they held at first
+        self.tensors: list[tuple[Any, np.ndarray[Any, Any]]] = []  # with their initial contents
 
     def value(self, code: Any) -> Any:
-        """The value that a code stands for."""
+        """The value of a code."""
         if isinstance(code, list):
             return [self.value(part) for part in code]
         if isinstance(code, dict):
@@ -78,14 +78,14 @@ class Decoder:
         return code
 
     def tensor(self, content: Any) -> Any:
-        """A tensor, and a copy of what it holds for later."""
+        """A tensor; a copy of its contents is kept for later."""
         dtype, shape, fill, layout, wants = content
         torch = self.engine
         array = filled(tuple(shape), dtype, fill)
         if dtype in _FOREIGN:
             whole = torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype))
         else:
-            whole = torch.from_numpy(array).clone()  # whose memory PyTorch can resize
+            whole = torch.from_numpy(array).clone()  # PyTorch can resize its memory
         tensor = _laid_out(whole, "plain" if layout in ELSEWHERE and dtype in RARE else layout)
         self.tensors.append((whole, array.copy()))
         if wants and tensor.is_floating_point():
@@ -94,7 +94,7 @@ class Decoder:
         return tensor
 
     def parameter(self, content: Any) -> Any:
-        """A parameter, which wants a gradient if its dtype can have one."""
+        """A parameter, which requires grad if its dtype allows it."""
         held = self.tensor(content).detach()
         return self.engine.nn.Parameter(held, held.is_floating_point() or held.is_complex())
 
@@ -191,7 +191,7 @@ def hostile(rng: random.Random, size: int = 2) -> Any:
 
 
 def hostile_like(rng: random.Random, code: Any, size: int = 2) -> Any:
-    """A hostile value of the kind that stood there, which a parser lets through."""
+    """A hostile value of the same kind as the original, which a parser lets through."""
     if isinstance(code, dict) and ("tensor" in code or "parameter" in code):
         return hostile_tensor(rng, size)
     if isinstance(code, bool) or code is None or isinstance(code, (str, dict)):
@@ -209,7 +209,7 @@ def hostile_like(rng: random.Random, code: Any, size: int = 2) -> Any:
 
 
 def some_dtype(rng: random.Random, usual: tuple[str, ...] = ()) -> str:
-    """A dtype, now and then one of the rare ones."""
+    """A dtype, occasionally a rare one."""
     return rng.choice(RARE if rng.random() < 0.04 else (*usual, *DTYPES))
 
 

@@ -1,7 +1,7 @@
-"""Whether a call went on tautograd as it did on PyTorch; if not, of which kind that is.
+"""Whether a call went on tautograd as it did on PyTorch; if not, what kind of failure that is.
 
-An error that is a sentence of ours was raised by a `raise` in a file of the package. One that comes
-out of NumPy, or out of the interpreter in the middle of our code, was meant for nobody.
+An error counts as a sentence of ours if a `raise` in a file of the package raised it. One that comes
+out of NumPy, or out of the interpreter in the middle of our code, was not written for a user.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NEVER = (
     *(UnicodeError, IndexError),
 )
 SPOKEN = (IndexError, AssertionError, OverflowError, BufferError)
-"""Those among them that PyTorch raises in sentences, too."""
+"""Those among them that PyTorch also raises as sentences."""
 _ORDINARY = (TypeError, ValueError, RuntimeError)
 _WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
-# What the interpreter says of Python code that was handed something it cannot use.
+# What the interpreter says of Python code that was passed something it cannot use.
 _STUMBLES = re.compile(
     r"object has no attribute|has no attribute '_|object is not |not supported between|unsupported operand"
     r"|has no len\(\)|index out of range|values to unpack|must be real number|division by zero"
@@ -36,7 +36,7 @@ _STUMBLES = re.compile(
     r"|argument must be a|cannot unpack|Boolean value of Tensor|truth value of an array|must be a string"
     r"|arg \d must be|expected str|unexpected keyword argument|positional argument|dictionary update"
 )
-# What tautograd has instead of a dtype that it does not have (docs/differences.md).
+# What tautograd uses instead of a dtype that it does not have (docs/differences.md).
 _MISSING = {"torch.complex32": ("complex64", "complex32")}
 # Where PyTorch's shape is wrong (docs/differences.md): nothing unshuffled, triangles whose sizes overflow,
 # `conv_tbc` whose length overflows, `addmv` of no rows, the last transform of `ihfft2(dim=[d], out=)` and
@@ -47,7 +47,7 @@ _RAISES = ("RAISE_VARARGS", "RERAISE")
 
 
 def innermost(error: BaseException) -> TracebackType | None:
-    """The last part of the traceback."""
+    """The last entry of the traceback."""
     part = error.__traceback__
     while part is not None and part.tb_next is not None:
         part = part.tb_next
@@ -55,8 +55,8 @@ def innermost(error: BaseException) -> TracebackType | None:
 
 
 def place(error: BaseException) -> str:
-    """The innermost line of tautograd's, and whether the error came from below it."""
-    error = error.__cause__ or error  # what the sentence was made of
+    """tautograd's innermost line, and whether the error came from below it."""
+    error = error.__cause__ or error  # which the sentence was made from
     own = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -69,7 +69,7 @@ def place(error: BaseException) -> str:
 
 
 def is_sentence(error: BaseException) -> bool:
-    """Whether the error was raised by a statement of ours (or of the program's own)."""
+    """Whether a statement of ours (or of the program's own) raised the error."""
     part = innermost(error)
     if part is None:
         return False
@@ -80,7 +80,7 @@ def is_sentence(error: BaseException) -> bool:
 
 
 def is_programs(error: BaseException) -> bool:
-    """Whether the error happened in a function that the program handed over."""
+    """Whether the error happened in a function that the program passed in."""
     part = innermost(error)
     return part is not None and part.tb_frame.f_code in _PROGRAMS
 
@@ -97,7 +97,7 @@ def _instruction(code: Any, offset: int) -> str:
 
 
 def stumbled(error: BaseException) -> bool:
-    """Whether PyTorch's own Python had an accident, so that its class is nobody's promise."""
+    """Whether PyTorch's own Python code failed by accident, so that the class is not a promise."""
     part = innermost(error)
     if part is None or _instruction(part.tb_frame.f_code, part.tb_lasti) in _RAISES:
         return False
@@ -111,9 +111,9 @@ def stumbled(error: BaseException) -> bool:
 def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -> tuple[str, str]:
     """(verdict, kind): "" for an error as it should be, "failure", or the name of a table.
 
-    The tables: "refused", a sentence where PyTorch gives a result; "other class", two sentences of
+    The tables: "refused", a sentence where PyTorch returns a result; "other class", two sentences of
     different classes; "PyTorch stumbled", a sentence where PyTorch has an accident of another class;
-    "last resort", the sentence for everything, where PyTorch's is about the matter.
+    "last resort", the catch-all sentence, where PyTorch's is specific.
     """
     kind = f"{name}: {type(ours).__name__} at {place(ours)}"
     if is_programs(ours):
@@ -121,11 +121,11 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     same = theirs is not None and isinstance(ours, type(theirs))
     accident = theirs is not None and stumbled(theirs)
     if place(ours) == "outside" and theirs is not None and type(ours) is type(theirs):
-        return "", kind  # of a thing that both gave back, which has no such method
+        return "", kind  # both returned an object that lacks such a method
     if place(ours) == "outside" and type(ours) is AttributeError and theirs is not None:
-        return "accepted", kind  # of a thing that only tautograd made, which has no such method
+        return "accepted", kind  # only tautograd returned an object, and it lacks such a method
     if not is_sentence(ours):
-        # The interpreter's own words: of a wrong call, or where they are PyTorch's words, too.
+        # The interpreter's own words: about a wrong call, or where PyTorch uses the same words.
         wrong_call = type(ours) is TypeError and _WRONG_CALL.search(str(ours))
         if theirs is None and wrong_call:
             return "refused", kind
@@ -144,12 +144,12 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     if not str(ours) or not isinstance(ours, Exception):
         return "failure", kind
     if type(ours) is AttributeError and theirs is not None:
-        return "other class", kind  # raised on purpose, as PyTorch's Python has it for one argument
+        return "other class", kind  # raised on purpose, as PyTorch's Python does for one argument
     if isinstance(ours, NEVER) and not isinstance(ours, (*SPOKEN, *_ORDINARY)) and not unspecific:
         return (
             "failure",
             kind,
-        )  # an accident that was put in words can also be caught as what it was
+        )  # an accident put into words can also be caught by its original class
     if isinstance(ours, (RecursionError, UnicodeError)):
         return "failure", kind
     if type(ours).__module__.startswith(("numpy", "scipy")):
@@ -162,7 +162,7 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
 
 
 def _said(error: BaseException) -> str:
-    """The words of an error, without the addresses of objects."""
+    """An error's message, without the addresses of objects."""
     return re.sub(r"0x[0-9a-f]+", "0x", str(error))
 
 
@@ -171,12 +171,12 @@ def _other(accident: bool) -> str:
 
 
 def _is_unspecific(error: BaseException) -> bool:
-    """Whether an accident of ours was put in words that fit every accident."""
+    """Whether an accident of ours was put into words that fit every accident."""
     return error.__cause__ is not None and "was given arguments it cannot take" in str(error)
 
 
 def difference(theirs: Any, ours: Any, torch: Any, tautograd: Any, depth: int = 0) -> str:
-    """What is different in two results' structure, dtypes and shapes; "" if nothing is."""
+    """What differs in two results' structure, dtypes and shapes; "" if nothing does."""
     if isinstance(theirs, torch.Tensor):
         if not isinstance(ours, tautograd.Tensor):
             return f"a {type(ours).__name__}, not a tensor"
@@ -217,7 +217,7 @@ def is_without_complex32(case: Any, wrong: str) -> bool:
 
 
 def is_rare(case: Any, wrong: str) -> bool:
-    """Whether dtypes differ where PyTorch has a few operations and NumPy all (docs/differences.md)."""
+    """Whether dtypes differ where PyTorch supports few operations and NumPy all (docs/differences.md)."""
     return wrong.startswith("dtype") and any(f'"{name}"' in json.dumps(case) for name in RARE)
 
 
@@ -235,7 +235,7 @@ def is_misshapen(case: Any, theirs: Any, wrong: str) -> bool:
 
 
 def mixes_devices(case: Any) -> bool:
-    """Whether tensors with and without memory meet, which PyTorch refuses in some functions only."""
+    """Whether tensors with and without memory are mixed, which PyTorch refuses in some functions only."""
     layouts = [v["tensor"][3] for v in _all(case) if isinstance(v, dict) and "tensor" in v]
     return "meta" in layouts and any(layout != "meta" for layout in layouts)
 
@@ -245,7 +245,7 @@ def _all(case: Any) -> Any:
 
 
 def nan_difference(theirs: Any, ours: Any, torch: Any) -> bool:
-    """Whether NaN stands in other places of a float result."""
+    """Whether a float result has NaN in different positions."""
     if not isinstance(theirs, torch.Tensor) or not theirs.is_floating_point():
         return False
     a, b = theirs.detach().isnan().tolist(), ours.detach().isnan().tolist()
@@ -253,5 +253,5 @@ def nan_difference(theirs: Any, ours: Any, torch: Any) -> bool:
 
 
 def unchanged(theirs: Outcome, ours: Outcome) -> bool:
-    """Whether a call that failed left its tensors as they were, unless PyTorch's changed them too."""
+    """Whether a call that failed left its tensors unchanged, unless PyTorch's changed them too."""
     return not ours.changed() or theirs.changed()

@@ -1,7 +1,7 @@
 """Command lines of `taut` with hostile arguments, in a folder with something to lose.
 
-Each runs in a fork of the worker, by `main(argv)`, with its output caught. It may end in a documented
-status, say why in words, and write what it was asked for; nothing else.
+Each runs in a fork of the worker, by `main(argv)`, with its output captured. It may exit with a documented
+status, say why, and write what it was asked to; nothing else.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ PATHS = [
     "evidence.json", "~", "con.html", " .html", "new.svg", "new.png", "new.gif", "new.dot", "out.svg",
     "pipe.svg", "report.json", "new.md", "-new.json",
 ]  # fmt: skip
-# A script may come through a pipe, and is waited for as Python does.
+# A script may come through a pipe, which is read to its end as by Python.
 _NO_PIPES = [path for path in PATHS if not path.startswith("pipe")]
 TEXTS = ["", "TG101", "TG1", "\x1b[31m", "\u202e", "\udcff", "0", "-1", "1", "9" * 5000, "٣", "1e9", "nan",
          "3x4", "3:float32,2", "0", "x", "scalar", "=2.5", "3:nosuch", "99999999999x9", "tautograd",
@@ -86,7 +86,7 @@ TEXTS = ["", "TG101", "TG1", "\x1b[31m", "\u202e", "\udcff", "0", "-1", "1", "9"
          ":", "::", "layers.py:square.__globals__", "no\x1bmodule:fn", "chain-rule", "3", "--help"]  # fmt: skip
 CODE = ["__import__('os').mkdir('RAN')", "n=__import__('os').mkdir('RAN')", "; mkdir RAN", "$(mkdir RAN)",
         "`mkdir RAN`", "n=4,m=3", "n=[[[[]]]]", "-oProxyCommand=mkdir RAN", "{0.__class__}", "%s%n"]  # fmt: skip
-"""What an argument would do if anything took it for code; the folder is looked for afterwards."""
+"""What an argument would do if anything executed it as code; the folder is checked for it afterwards."""
 NOT_COMMANDS = ("rum", "", "--version", "\x1b[31m")
 STATUSES = {0, 1, 2, 3, 130}
 LIMIT = 60.0  # `--deep`, `--fix` and ranks start processes
@@ -95,7 +95,7 @@ SCRIPTS = ["train.py", "clean.py", "fails.py", "exits.py", "torchy.py", "tr\x1b[
 
 @dataclass(frozen=True)
 class Option:
-    """What the parser of a command knows of one of its options."""
+    """What a command's parser knows about one of its options."""
 
     names: tuple[str, ...]
     takes: str
@@ -104,7 +104,7 @@ class Option:
 
 @functools.cache
 def options() -> dict[str, tuple[Option, ...]]:
-    """Every option of every command, as its parser has them, so that none is forgotten."""
+    """Every option of every command, from its parser, so that none is forgotten."""
     from tautograd._cli.main import build_parser
 
     found: dict[str, tuple[Option, ...]] = dict.fromkeys(NOT_COMMANDS, ())
@@ -204,7 +204,7 @@ class Commands(Target):
 
 @contextlib.contextmanager
 def _folder(place: Path, made: dict[str, bytes]) -> Iterator[Path]:
-    """A folder with all kinds of things in it, beside one that is nobody's business."""
+    """A folder with all kinds of things in it, beside one that must not be touched."""
     folder = place / "folder"
     (folder / "folder").mkdir(parents=True)
     (place / "outside").mkdir()
@@ -223,7 +223,7 @@ def _folder(place: Path, made: dict[str, bytes]) -> Iterator[Path]:
 
 
 def _state(place: Path) -> dict[str, tuple[int, str]]:
-    """What is where: kind and permissions, and what is in it."""
+    """What is where: each file's kind, permissions and contents."""
     found = {}
     for root, folders, files in os.walk(place):
         for name in (*folders, *files):
@@ -239,7 +239,7 @@ def _state(place: Path) -> dict[str, tuple[int, str]]:
 
 
 def _devices() -> list[str]:
-    """The system's own files, of which a command that may write them might make another."""
+    """System files that a command with write access might replace."""
     return sorted(
         f"{name} {stat.filemode(entry.stat(follow_symlinks=False).st_mode)}"
         for entry in os.scandir("/dev")
@@ -274,7 +274,7 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
 
 
 def _text(data: bytes) -> str:
-    """A page that goes to stdout is UTF-8, whatever the encoding of the stream."""
+    """A page written to stdout is UTF-8, whatever the stream's encoding."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -282,7 +282,7 @@ def _text(data: bytes) -> str:
 
 
 def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -> None:
-    """In the child: the process that `taut` would be."""
+    """In the child: become the process that `taut` would be."""
     status = 99
     unheard.as_python()
     try:
@@ -330,10 +330,10 @@ def _wrong_status(argv: list[str], status: int | None, out: str, err: str) -> st
     told = f"{argv!r}\nstatus {status}\n{out[-2000:]}\n{err[-2000:]}"
     command = argv[0] if argv else ""
     if status is None and "(Ctrl-C ends it)" in err + out:
-        return None  # a live page, which is there until then
+        return None  # a live page, which exists until then
     if status is None:
         return f"taut {command} did not end\n{told}"
-    if status not in STATUSES and command != "launch":  # whose status is that of a rank
+    if status not in STATUSES and command != "launch":  # whose status is a rank's
         return f"taut {command} ended with status {status}\n{told}"
     if status == 1 and command == "doctor" and "finding" not in out + err and "--quiet" not in argv:
         return f"taut doctor says 1 and no finding\n{told}"
@@ -379,15 +379,15 @@ def _harm(
             and base in SCRIPTS
             and after.get(name, state)[0] == state[0]
         ):
-            continue  # the script that is to be mended
+            continue  # the script to be fixed
         if base == "empty.html" or ("--force" in argv and base in argv and state[1]):
             continue
         if name in ("folder", "outside"):
             continue
         if "--summary" in argv and base == "mine.md":
-            continue  # which is added to
+            continue  # appended to
         if "--force" in argv and base in ("canary.html", "notes.html", "mine.svg"):
-            continue  # through the links to them
+            continue  # through links to them
         if after.get(name) != state:
             return f"taut {command} changed a file of somebody else's\n{name!r} {told}"
     for name in after.keys() - before.keys():

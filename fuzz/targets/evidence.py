@@ -1,7 +1,7 @@
-"""Evidence files: sound ones with hostile values in them, and damaged bytes.
+"""Evidence files: valid ones with hostile values in them, and damaged bytes.
 
 Each is shown, compared, and decided upon as `taut replay` would, up to the point where something would
-be imported. It may be refused in words; what is allowed must be a definition of the small project, as
+be imported. It may be refused with a message; what is allowed must be a definition of the small project, as
 it was hashed.
 """
 
@@ -103,7 +103,7 @@ PLACES = [
     "settings.mode", "settings.order", "settings.wrt", "model.checkpoint", "model.state", "model.mode", "model",
     "runtime.as_torch", "report.confirmed", "report.tried", "report.checks", "report.behaviour", "figures.others",
 ]  # fmt: skip
-"""What a replay goes by, and what is shown."""
+"""What a replay uses, and what is shown."""
 LIMIT = 2.0  # seconds for one file
 
 
@@ -136,11 +136,11 @@ class Evidence(Target):
         }
 
     def _edit(self, rng: random.Random) -> Any:
-        # A place is drawn as a number, which is taken modulo what there is to choose from.
+        # A position is drawn as a number, which is taken modulo what there is to choose from.
         deep: list[Any] = [rng.randrange(1 << 16) for _ in range(rng.choice((1, 2, 3, 3, 4, 5, 8)))]
         if rng.random() < 0.6:
             deep = rng.choice(PLACES).split(".")
-        if rng.random() < 0.75:  # of the type that is there, so that it is as the schema says
+        if rng.random() < 0.75:  # of the existing type, so that it satisfies the schema
             return [deep, "alike", [rng.choice(WORDS), rng.choice(NUMBERS)]]
         how = rng.choice(("set", "set", "set", "drop", "add", "twin", "nest", "cut"))
         return [deep, how, self._value(rng)]
@@ -277,7 +277,7 @@ class Evidence(Target):
     def _allowed(self, job: Any, content: dict[str, Any]) -> str | None:
         """What is wrong with a decision to import something."""
         own = os.path.join(os.path.realpath(self._folder), "model.py")
-        names = {*DEFINED, *MAKERS}  # a maker of inputs is a function of the project like any other
+        names = {*DEFINED, *MAKERS}  # a maker of inputs is a project function like any other
         if job.own is None or job.own.path != own or job.own.definition.name not in names:
             return f"it would run something else\n{job.own}"
         listed = {
@@ -331,7 +331,7 @@ def _nested(value: Any, depth: int) -> Any:
 
 
 def _edited(content: Any, deep: list[Any], how: str, value: Any) -> None:
-    """Change what a path of names, or of numbers that stand for any, leads to."""
+    """Change what a path of names, or of numbers that stand for any name, leads to."""
     inside, key = content, None
     for step in deep:
         keys = _keys_of(inside if key is None else inside[key])
@@ -371,7 +371,7 @@ def _keys_of(value: Any) -> list[Any]:
 
 
 def _sound_ones() -> Iterator[dict[str, Any]]:
-    """Evidence of several things in several ways, made in the current folder."""
+    """Evidence of several things in several ways, created in the current folder."""
     import tautograd as torch
     from tautograd._evidence.gather import gather
     from tautograd._evidence.job import Job, prepare, run

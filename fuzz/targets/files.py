@@ -1,7 +1,7 @@
-"""Files of every format that tautograd reads itself: `.pt`, `.safetensors`, `.npy` and `.npz`, and
+"""Files of every format that tautograd itself reads: `.pt`, `.safetensors`, `.npy` and `.npz`, and
 checkpoints of several ranks.
 
-Whatever is in one, it is read as plain data or refused in words. Nothing it names is run, nothing of
+Whatever is in one, it is read as plain data or refused with a message. Nothing it names is run, nothing in
 the process is changed, and it takes little time and memory beyond what it holds.
 """
 
@@ -34,7 +34,7 @@ from fuzz.target import Case, Target
 
 SECONDS = 2.0
 MEMORY = 100 << 20
-_FULL = 16  # how often memory and the whole process are looked at: every so many files
+_FULL = 16  # how often memory and the whole process are checked: every so many files
 
 
 class Files(Target):
@@ -55,7 +55,7 @@ class Files(Target):
 
         self._np = np
         self._tautograd = tautograd
-        tautograd.zeros(1).tolist()  # whose guard is written at its first call
+        tautograd.zeros(1).tolist()  # whose guard is generated at its first call
         self._folder = tempfile.TemporaryDirectory()
         self._path = os.path.join(self._folder.name, "file")
         state = torch.optim.Adam(torch.nn.Linear(2, 2).parameters()).state_dict()
@@ -110,7 +110,7 @@ class Files(Target):
             ("shares", _joined(json.dumps(_TABLE).encode(), self._share())),
         ):
             self._write(kind, data)
-            self._readers[kind]()  # which imports what is needed
+            self._readers[kind]()  # imports what is needed
         for tensor in (tautograd.ones(2), *_without_memory(tautograd)):
             tensor.detach().clone()  # as the check does with what was read
         self._import_the_rest()
@@ -145,7 +145,7 @@ class Files(Target):
         return self._saved(torch, {"x": torch.ones(2), "n": 3, "o/p": [torch.ones(1)]}, 2)
 
     def _read_shares(self) -> Any:
-        """A checkpoint of one rank, read into a state."""
+        """Read a one-rank checkpoint into a state."""
         import tautograd.distributed.checkpoint as checkpoint
 
         torch = self._tautograd
@@ -197,7 +197,7 @@ class Files(Target):
         if chance < 0.15:
             return damaged(rng.choice(self._made()), rng)
         pickled = crafted_pickle(rng)
-        if chance < 0.3:  # a part of a genuine pickle, and something else
+        if chance < 0.3:  # part of a genuine pickle, and something else
             good = rng.choice(self._pickled())
             at = rng.randrange(2, len(good))
             pickled = good[:at] + rng.choice((rng.randbytes(2), pickled[2:], b"")) + good[at:]
@@ -261,7 +261,7 @@ class Files(Target):
         return self._not_data(found)
 
     def _not_data(self, found: Any) -> str | None:
-        """What was read must be data, all the way down; and reading it must be possible."""
+        """Require that everything read is data, all the way down, and can be accessed."""
         tautograd, np = self._tautograd, self._np
         leaves = (
             int, float, complex, str, bytes, bytearray, type(None), type, tautograd.Tensor,
@@ -336,7 +336,7 @@ _VALUES = ("torch set_default_dtype", "torch manual_seed", "torch.hub set_dir", 
 
 
 def _object_pickle(rng: random.Random) -> bytes:
-    """A pickle of an object whose attributes would be called, if anything asked the object."""
+    """A pickle of an object whose attributes would be called, if anything queried the object."""
 
     def named(pair: str) -> bytes:
         module, _, name = pair.partition(" ")
@@ -361,7 +361,7 @@ def _object_pickle(rng: random.Random) -> bytes:
 
 
 def _peak() -> int:
-    """The most memory that the process has had, in bytes."""
+    """The process's peak memory, in bytes."""
     import resource
 
     gc.collect(0)
@@ -373,7 +373,7 @@ def _lie(rng: random.Random, fair: int) -> int:
 
 
 def _tensors(rng: random.Random) -> bytes:
-    """A `.safetensors` file, whose header may lie."""
+    """A `.safetensors` file, possibly with a wrong header."""
     header: dict[str, Any] = {}
     end = 0
     for name in ("a", "b", "")[: rng.randrange(1, 4)]:
@@ -398,7 +398,7 @@ def _tensors(rng: random.Random) -> bytes:
 
 
 def _npy(rng: random.Random) -> bytes:
-    """A `.npy` file, whose header may lie."""
+    """A `.npy` file, possibly with a wrong header."""
     descr = rng.choice(
         ("'<f8'", "'<f4'", "'|b1'", "'>i4'", "'<c16'", "'|O'", "'<U9'", "[('a', '<f8')]", "'<f9'")
     )
@@ -438,7 +438,7 @@ def _parted(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _table(rng: random.Random) -> bytes:
-    """The table of a checkpoint, which may lie."""
+    """The table of a checkpoint, possibly wrong."""
     odd = ("../file", "..", "", "/etc/passwd", "file", ".metadata", "__1_0.distcp", "__0_0.distcp\0", 3, None,
            [], {}, "__0_0.distcp/", "\ud800", {"file": "__0_0.distcp"}, 10**400, True)  # fmt: skip
     table = json.loads(json.dumps(_TABLE))

@@ -1,8 +1,8 @@
 """Every public function beside PyTorch, with hostile arguments.
 
-The same call on both: a result of the same structure, dtypes and shapes, or an error in a sentence, of
-a class that PyTorch raises; never an internal error, a crash, or a call that does not end. What one
-of the two refuses and the other takes is counted by function: `refused: name`, `accepted: name`.
+The same call on both must give a result of the same structure, dtypes and shapes, or an error in a sentence, of
+a class that PyTorch raises; never an internal error, a crash, or a hang. What only one
+of the two refuses is counted by function: `refused: name`, `accepted: name`.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ UNSTABLE = (
 class Functions(Target):
     name = "functions"
     share = 7.0
-    memory = 5 << 29  # so that a tensor of 2**31 bytes finds no room, and takes no time
+    memory = 5 << 29  # so that a tensor of 2**31 bytes fails to allocate, and takes no time
     beside_others = True
 
     def prepare(self) -> None:
-        faulthandler.enable()  # a death says whose it was
+        faulthandler.enable()  # shows what a dead worker was doing
         warnings.simplefilter("ignore")
         importlib.import_module("numpy").seterr(all="ignore")
         self._load()
@@ -72,14 +72,14 @@ class Functions(Target):
     def case(self, rng: random.Random) -> Case:
         public = rng.choice(public_functions())
         if public.name.startswith("torch.ops.") and rng.random() < 0.75:
-            public = rng.choice(public_functions())  # they are many, and mostly the functions again
+            public = rng.choice(public_functions())  # many, mostly duplicates
         return nearly_right(rng, public)
 
     def check(self, case: Case, counts: Counter[str]) -> str | None:
         if not hasattr(self, "torch"):
             self._load()
         torch, tautograd = self.torch, self.tautograd
-        if "optim" in case["fn"]:  # PyTorch's need it, and a time limit must not end its import
+        if "optim" in case["fn"]:  # PyTorch's need it; its import must not time out
             importlib.import_module("torch._dynamo")
         with warnings.catch_warnings(), open(os.devnull, "w") as nothing:
             warnings.simplefilter("ignore")
@@ -92,7 +92,7 @@ class Functions(Target):
                     return None
                 ours = tautograd_runs(tautograd, case)
         if at_work.ALONE in os.environ:
-            return None  # all that is asked is whether the process lives
+            return None  # all that matters is that the process survives
         counts["calls"] += 1
         if theirs is None:
             wrong = _alone(case["fn"], ours)
@@ -103,7 +103,7 @@ class Functions(Target):
         return self._restore(tautograd) or wrong
 
     def _restore(self, torch: Any) -> str | None:
-        """Undo what a call may have set; what a failed one has set is wrong."""
+        """Undo what a call may have set; anything set by a failed call is an error."""
         if not torch.is_grad_enabled():
             torch.set_grad_enabled(True)
             return "the grad mode changed"
@@ -120,7 +120,7 @@ class Functions(Target):
             counts["both gave a result"] += 1
             if "uninitialized" in type(theirs.result).__name__.lower():
                 return None
-            with at_work.others():  # to ask a broken tensor of PyTorch's for its dtype is a crash
+            with at_work.others():  # asking a broken PyTorch tensor for its dtype is a crash
                 wrong = difference(theirs.result, ours.result, self.torch, self.tautograd)
             excused = (
                 is_misshapen(case, theirs.result, wrong)
@@ -131,8 +131,8 @@ class Functions(Target):
                 counts[f"rare dtype differs: {name}, {wrong}"] += 1
                 return None
             if wrong and name.startswith("torch.ops.aten."):
-                # There a number passes for a dtype or a truth value, and a tensor for a number, so that
-                # another overload is taken; here all of them are one function.
+                # There a number is accepted as a dtype or a truth value, and a tensor as a number, so that
+                # another overload is chosen; here all of them are one function.
                 counts[f"another overload: {name}, {wrong}"] += 1
                 return None
             if wrong and mixes_devices(case):
@@ -146,7 +146,7 @@ class Functions(Target):
                         counts[f"nan differs: {name}"] += 1
             return None
         if theirs.result is NotImplemented and isinstance(ours.error, TypeError):
-            return None  # of an operator that is asked directly; Python would say the same
+            return None  # of an operator that is called directly; Python would say the same
         if ours.error is None:
             self._remark("accepted", case, theirs.error, None, counts)
             return None
@@ -173,7 +173,7 @@ class Functions(Target):
         return None
 
     def _contradicts_itself(self, case: Case, wrong: str) -> bool:
-        """Whether PyTorch's rule for the device meta says something else than its kernel, with which ours agrees."""
+        """Whether PyTorch's meta rule contradicts its own kernel, with which ours agrees."""
         text = json.dumps(case)
         if '"meta"' not in text or not wrong.startswith(("shape", "dtype")):
             return False
@@ -190,7 +190,7 @@ class Functions(Target):
     def _remark(
         self, verdict: str, case: Case, theirs: Any, ours: Any, counts: Counter[str]
     ) -> None:
-        """Count what is no failure by its name, and say what it was to whoever keeps a log."""
+        """Count by name what is not a failure, and describe it in the log, if there is one."""
         counts[verdict] += 1
         counts[f"{verdict}: {case['fn']}"] += 1
         said = {who: None if e is None else [type(e).__name__, str(e)[:400]]
@@ -210,7 +210,7 @@ class Functions(Target):
 
 
 def _alone(name: str, ours: Outcome) -> str | None:
-    """The verdict where PyTorch cannot be asked."""
+    """The verdict if PyTorch cannot be called."""
     if ours.error is None:
         return None
     verdict, kind = judge_errors(name, None, ours.error)
@@ -220,7 +220,7 @@ def _alone(name: str, ours: Outcome) -> str | None:
 
 
 def endless(case: Case) -> bool:
-    """Whether PyTorch would be at it for years, deaf to signals: some take a step for each degree."""
+    """Whether PyTorch would take years, deaf to signals: some functions take a step for each degree."""
     if "polynomial" not in case["fn"] and "matrix_power" not in case["fn"]:
         return False
     for code in (*case["args"], *case["kwargs"].values()):

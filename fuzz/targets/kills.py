@@ -1,4 +1,4 @@
-"""Kills and interrupts at random moments of everything that is written."""
+"""Kills and interrupts at random moments of every kind of write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fuzz.writers import WRITERS, attack, random_delay, warm
 
 
 class Kills(Target):
-    """Files are whole, the old or the new; what a kill leaves is cleared by the next write."""
+    """Files are whole, old or new; what a kill leaves behind is removed by the next write."""
 
     name = "kills"
     share = 0.5
-    memory = 0  # children share what the worker has
+    memory = 0  # children share the worker's memory
 
     def prepare(self) -> None:
         self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -40,7 +40,7 @@ class Kills(Target):
         return wrong
 
     def _warm(self, kind: str, folder: Path) -> None:
-        """What was there before the attack: once written, then copied."""
+        """Create the state before the attack: written once, then copied."""
         if not hasattr(self, "_folders"):
             self.prepare()
         if kind not in self._folders:

@@ -1,8 +1,8 @@
-"""Layers that are handed other memory than they were made for: errors, but no kernel beyond its arrays.
+"""Layers whose tensors' memory is replaced: errors are fine, but no kernel may access memory beyond its arrays.
 
-Between calls a parameter, a buffer, an input, a state of the optimizer, a gradient or what was saved for backward is
-given another size, dtype or layout, by the ways that nothing checks (`x.data = …`, hooks, loaded states). A
-process that dies, now or at a later case, has written where it must not.
+Between calls a parameter, a buffer, an input, an optimizer state, a gradient or a tensor saved for backward gets
+another size, dtype or layout, in ways that nothing checks (`x.data = …`, hooks, loaded states). If the
+process dies, now or at a later case, something has written where it must not.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Memory(Target):
 
 
 def _loss(layer: Any, given: list[Any], way: str, rng: random.Random) -> Any:
-    """What goes backward, with hooks that replace what they see."""
+    """The loss to differentiate, with hooks that replace what they see."""
 
     def replaced(tensor: Any) -> Any:
         other = tensor.detach().clone()

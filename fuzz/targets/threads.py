@@ -1,8 +1,8 @@
-"""Many threads at once, each with small training steps: no crash, no hang, and the numbers of one thread alone.
+"""Many threads at once, each with small training steps: no crash, no hang, and single-threaded results.
 
-A case is a list of threads, each a list of jobs. A job makes everything it uses from its own seed, so that its
-numbers do not depend on what others do; what is shared (a function, a leaf) is either without a state, or
-its end is known: a sum of whole numbers.
+A case is a list of threads, each a list of jobs. A job creates everything it uses from its own seed, so that its
+numbers do not depend on what others do; what is shared (a function, a leaf) is either stateless, or
+its final value is known: a sum of integers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KINDS = {
 }
 WAYS = ("eager", "compiled", "compiled", "fallback", "numpy")
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
-BOUND = 1e-7  # of float64 in some hundred operations; other sums with other numbers of threads
+BOUND = 1e-7  # of float64 in some hundred operations; sums depend on the number of threads
 PATIENCE = 100.0
 
 
@@ -108,7 +108,7 @@ def _job(rng: random.Random) -> dict[str, Any]:
 
 
 def _run(case: Case) -> str | None:
-    """All threads at once, then each job alone; what differs."""
+    """Run all threads at once, then each job alone; returns the difference."""
     shared = Shared()
     threads = case["threads"]
     found: list[list[Any]] = [[] for _ in threads]
@@ -168,7 +168,7 @@ def _in_a_process(case: Case) -> str | None:
 
 
 def main() -> None:
-    """In a process of its own: the case from stdin, the answer to stdout."""
+    """In a separate process: the case from stdin, the answer to stdout."""
     TARGET.prepare()
     print(json.dumps(_run(json.loads(sys.stdin.read()))))
 
@@ -192,7 +192,7 @@ def _close(one: list[Any], other: list[Any]) -> bool:
 
 
 class Shared:
-    """Functions without a state, and leaves that whole numbers are added to."""
+    """Stateless functions, and leaves to which integers are added."""
 
     def __init__(self) -> None:
         self.function = torch.compile(lambda x, w: torch.tanh(x @ w).sum())
@@ -214,7 +214,7 @@ class Shared:
         return [[] if leaf.grad is None else leaf.grad.tolist() for leaf in self.leaves]
 
 
-# --- jobs: each gives the numbers that it came to ---------------------------------------------------------
+# --- jobs: each returns the numbers it computed -----------------------------------------------------------
 
 
 def _tensor(rng: Any, *shape: int, wants: bool = False) -> Any:
@@ -273,7 +273,7 @@ def _error(job: Case, shared: Shared) -> list[Any]:
 
 
 def _forward(job: Case, shared: Shared) -> list[Any]:
-    """Several calls before the first goes backward."""
+    """Several calls before the first backward."""
     model, x, _ = _model(job)
     run = _compiled(job, lambda x: model(x).sum())
     numbers: list[Any] = []
@@ -359,7 +359,7 @@ def _collect(job: Case, shared: Shared) -> list[Any]:
 
 
 def _python(job: Case, shared: Shared) -> list[Any]:
-    """What a recording puts in place of Python's own is the recording thread's business."""
+    """What a recording replaces in Python's own functions must affect only the recording thread."""
     value = 0.1 * (1 + job["seed"])
     numbers = []
     for _ in range(50 * job["steps"]):
@@ -372,7 +372,7 @@ def _python(job: Case, shared: Shared) -> list[Any]:
 
 
 def _swap(job: Case, shared: Shared) -> list[Any]:
-    """Another thread gives the argument of a compiled function other memory all the time."""
+    """Another thread keeps replacing the memory of a compiled function's argument."""
     function = torch.compile(lambda x: (x * 2).sum())
     x = torch.ones(64, dtype=torch.float64)
     stop = threading.Event()
@@ -391,7 +391,7 @@ def _swap(job: Case, shared: Shared) -> list[Any]:
 
 
 def _resize(job: Case, shared: Shared) -> list[Any]:
-    """Another thread gives operands, parameters and gradients memory of other sizes: errors, but no crash."""
+    """Another thread resizes operands, parameters and gradients: errors, but no crash."""
     functional = torch.nn.functional
     rng = random.Random(job["seed"])
     x, w = torch.ones(64, 96), torch.ones(128, 96, requires_grad=True)

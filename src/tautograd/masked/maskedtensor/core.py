@@ -194,7 +194,7 @@ def as_masked_tensor(data: Any, mask: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The data of a masked tensor, any other value unchanged; while subclasses are not dispatched to."""
+    """The data of a masked tensor, any other value unchanged; call it with subclass dispatch disabled."""
     return value.as_subclass(Tensor) if is_masked_tensor(value) else value
 
 

@@ -157,7 +157,7 @@ class ONNXProgram:
         keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:
-        """Write the model to a file, atomically.
+        """Write the model to a file: as a whole, or not at all.
 
         With `external_data`, or if the model is too large for one file, weights go into a second file
         beside it, `NAME.data`.

@@ -148,7 +148,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median are significant, judged by the interquartile range."""
+        """How many digits of the median are significant, judged by the spread of the middle half of the times."""
         times = sorted(self.times)
         middle = times[len(times) // 4 : math.ceil(3 * len(times) / 4)]
         doubt = max(1.645 * float(np.std(middle)) / math.sqrt(len(middle)), _SHORTEST_DOUBT)

@@ -266,7 +266,7 @@ def _diag_embed(g: Any, s: Any, x: V, offset: int, dim1: int, dim2: int) -> Any:
     wide = g.op("Pad", x, np.array([*pad, before, *pad, side - before]), number(g, 0, x.dtype))
     column = g.op("Unsqueeze", wide, g.axes([x.rank]))
     spread = g.op("Where", eye, column, number(g, 0, x.dtype))
-    if offset > 0:  # row i holds element i, at an offset
+    if offset > 0:  # row i holds element i: no padding before
         wide = g.op("Pad", x, np.array([*pad, 0, *pad, side]), number(g, 0, x.dtype))
         spread = g.op(
             "Where", eye, g.op("Unsqueeze", wide, g.axes([x.rank])), number(g, 0, x.dtype)
