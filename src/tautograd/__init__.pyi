@@ -372,7 +372,7 @@ def arctanh_(input: Tensor) -> Tensor:
     """In-place version of `arctanh`."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
-    """Whether deterministic algorithms were asked for."""
+    """Whether deterministic algorithms were requested."""
 
 def argmax(input: Tensor, dim: _int | None=None, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """Where the largest value is: the first, where several tie."""
@@ -399,7 +399,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, sto
     """A copy of `input` with the elements that `as_strided` shows replaced by `src`."""
 
 def as_tensor(data: Any, dtype: _dtype | None=None, device: DeviceLike | None=None) -> Tensor:
-    """A tensor with this data: the same tensor or memory where the dtype allows, else a copy."""
+    """A tensor with this data: the same tensor or memory if the dtype allows it, else a copy."""
 
 def asarray(obj: Any, *, dtype: _dtype | None=None, device: DeviceLike | None=None, copy: _bool | None=None, requires_grad: _bool | None=None) -> Tensor:
     """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
@@ -474,7 +474,7 @@ def batch_norm_update_stats(input: Tensor, running_mean: Any, running_var: Any, 
     """Mean and variance of each channel of a batch; running ones are moved towards them."""
 
 def bernoulli(input: Tensor, p: _float | str | None=None, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
-    """One with the probability at its place in `input` (or `p` everywhere), else zero."""
+    """One with the probability given by the same element of `input` (or `p` everywhere), else zero."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
@@ -483,7 +483,7 @@ def bincount(input: Tensor, weights: Tensor | None=None, minlength: _int=0) -> T
     """How often each non-negative integer occurs, or the sum of its weights."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None=None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """The number of successes in `count` trials, each with probability `prob`."""
 
 def bitwise_and(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Bits set in both."""
@@ -780,7 +780,7 @@ def empty_like(input: Tensor, *, dtype: _dtype | None=None, layout: _layout | No
     """`empty` with the shape and dtype of `input`."""
 
 def empty_permuted(size: Ints, physical_layout: Ints, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """An uninitialised dense tensor whose dimensions lie in memory in this order, slowest first."""
+    """An uninitialised dense tensor with its dimensions in this memory order, slowest first."""
 
 def empty_strided(size: Ints, stride: Ints, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
     """An uninitialised tensor with these strides (counted in elements)."""
@@ -897,16 +897,16 @@ def frexp(input: Tensor, *, out: Tensors | None=None) -> return_types.frexp:
     """Mantissa (between 1/2 and 1) and exponent: `input = mantissa * 2**exponent`."""
 
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None=None, copy: _bool | None=None) -> Tensor:
-    """A tensor on the memory of another library's array, through DLPack."""
+    """A tensor that shares memory with another library's array, through DLPack."""
 
 def from_file(filename: Any, shared: _bool | None=None, size: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
+    """A tensor over a file's elements; with `shared`, writes go to the file."""
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor on the memory of a NumPy array."""
+    """A tensor that shares memory with a NumPy array."""
 
 def frombuffer(buffer: Any, *, dtype: _dtype | None=None, count: _int=-1, offset: _int=0, requires_grad: _bool=False) -> Tensor:
-    """A vector on the memory of an object with Python's buffer protocol."""
+    """A vector that shares memory with an object supporting Python's buffer protocol."""
 
 def full(size: Ints, fill_value: Number, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of the given size with every element `fill_value`, whose type gives the dtype."""
@@ -933,22 +933,22 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The matrix of all products of two vectors' elements."""
 
 def get_default_device() -> _device:
-    """Where new tensors are made."""
+    """The device of new tensors."""
 
 def get_deterministic_debug_mode() -> _int:
-    """0, 1 or 2: as `set_deterministic_debug_mode` takes it."""
+    """0, 1 or 2, as for `set_deterministic_debug_mode`."""
 
 def get_device(input: Tensor) -> _int:
     """The number of the device; -1 for the CPU."""
 
 def get_float32_matmul_precision() -> str:
-    """The precision asked for in matrix products."""
+    """The requested precision of matrix products."""
 
 def get_num_interop_threads() -> _int:
-    """How many threads were asked for between operations."""
+    """The requested number of threads between operations."""
 
 def get_num_threads() -> _int:
-    """How many threads were asked for."""
+    """The requested number of threads."""
 
 def get_rng_state() -> Tensor:
     """The default generator's state, as a tensor of bytes."""
@@ -1054,7 +1054,7 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None=
     """The slices of `input` along `dim` at the positions in `index`."""
 
 def initial_seed() -> _int:
-    """The seed the default generator was last given."""
+    """The default generator's latest seed."""
 
 def inner(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The sum of products over the last dimension of both."""
@@ -1072,7 +1072,7 @@ def is_conj(input: Tensor) -> _bool:
     """Whether a conjugation or negation is pending: never, here."""
 
 def is_deterministic_algorithms_warn_only_enabled() -> _bool:
-    """Whether they were asked for with `warn_only`."""
+    """Whether they were requested with `warn_only`."""
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating-point one."""
@@ -1084,7 +1084,7 @@ def is_neg(input: Tensor) -> _bool:
     """Whether a conjugation or negation is pending: never, here."""
 
 def is_nonzero(input: Tensor) -> _bool:
-    """Whether the one element is not zero."""
+    """Whether the single element is not zero."""
 
 def is_same_size(input: Tensor, other: TensorOrNumber) -> _bool:
     """Whether two tensors have the same shape."""
@@ -1099,7 +1099,7 @@ def is_tensor(obj: Any, /) -> _bool:
     """Whether an object is a tensor."""
 
 def is_warn_always_enabled() -> _bool:
-    """Whether warnings that come once were asked for each time."""
+    """Whether one-time warnings are raised every time."""
 
 def isclose(input: Tensor, other: TensorOrNumber, rtol: _float=1e-05, atol: _float=1e-08, equal_nan: _bool=False) -> Tensor:
     """Whether `|input - other| <= atol + rtol * |other|`, element by element."""
@@ -1165,7 +1165,7 @@ def lgamma(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 
 def linspace(start: TensorOrNumber, end: TensorOrNumber, steps: _int | None=None, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """`steps` numbers from `start` to `end`, evenly spaced, both ends included."""
+    """`steps` evenly spaced numbers from `start` to `end`, inclusive."""
 
 def log(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The natural logarithm."""
@@ -1225,7 +1225,7 @@ def logit_(input: Tensor, eps: _float | None=None) -> Tensor:
     """In-place version of `logit`."""
 
 def logspace(start: TensorOrNumber, end: TensorOrNumber, steps: _int | None=None, base: Number=10.0, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """`steps` powers of `base`, from `base**start` to `base**end`, exponents evenly spaced."""
+    """`steps` powers of `base`, from `base**start` to `base**end`, with evenly spaced exponents."""
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
@@ -1342,7 +1342,7 @@ def mul(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Ten
     """`input * other`, element by element."""
 
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool=False, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
-    """The places of `num_samples` draws from each row, with the row's values as weights."""
+    """The indices of `num_samples` draws from each row, with the row's values as weights."""
 
 def multiply(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """`input * other`, element by element."""
@@ -1420,13 +1420,13 @@ def norm_except_dim(v: Tensor, pow: _int=2, dim: _int=0) -> Tensor:
 
 @overload
 def normal(mean: Tensor, std: TensorOrNumber=1.0, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
-    """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    """Normal numbers with this mean and standard deviation: of one `size`, or one per element given."""
 @overload
 def normal(mean: _float, std: Tensor, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
-    """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    """Normal numbers with this mean and standard deviation: of one `size`, or one per element given."""
 @overload
 def normal(mean: _float, std: _float, size: Ints, *, generator: Generator | None=None, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    """Normal numbers with this mean and standard deviation: of one `size`, or one per element given."""
 
 def not_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether elements differ."""
@@ -1481,7 +1481,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels turned into channels: the image shrinks by the factor in both directions."""
 
 def poisson(input: Tensor, generator: Generator | None=None) -> Tensor:
-    """How often something happens whose rate is at its place in `input`."""
+    """Poisson counts with the rates in `input`."""
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
     """Minus the log-likelihood of counts, given (the logarithm of) their rate."""
@@ -1538,10 +1538,10 @@ def rand_like(input: Tensor, *, generator: Generator | None=None, dtype: _dtype 
 
 @overload
 def randint(high: _int, size: Ints, *, generator: Generator | None=None, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """Whole numbers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
+    """Integers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
 @overload
 def randint(low: _int, high: _int, size: Ints, *, generator: Generator | None=None, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """Whole numbers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
+    """Integers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
 
 @overload
 def randint_like(input: Tensor, high: _int, *, generator: Generator | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
@@ -1561,10 +1561,10 @@ def randn_like(input: Tensor, *, generator: Generator | None=None, dtype: _dtype
     """`randn` with the shape and dtype of `input`."""
 
 def randperm(n: _int, *, generator: Generator | None=None, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """The numbers from 0 to `n - 1` in random order."""
+    """A random permutation of the integers from 0 to `n - 1`."""
 
 def range(start: Number, end: Number, step: Number=1, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
-    """Numbers from `start` to `end`, which is included, in steps of `step`."""
+    """Numbers from `start` to `end`, inclusive, in steps of `step`."""
 
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, copied only if they must be."""
@@ -1677,7 +1677,7 @@ def searchsorted(sorted_sequence: Tensor, input: TensorOrNumber, *, out_int32: _
     """Where each value belongs in its sorted sequence: before its equals, or after (`right`)."""
 
 def seed() -> _int:
-    """Seed the default generator from the system's entropy; the seed is returned."""
+    """Seed the default generator from the system's entropy; returns the seed."""
 
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None=None, indices: Tensor | None=None, offsets: Tensor | None=None, axis: _int=0, unsafe: _bool=False, initial: _float | None=None) -> Tensor:
     """Reduce segments of `data` along `axis`: their sum, mean, prod, max or min."""
@@ -1698,31 +1698,31 @@ def selu_(input: Tensor) -> Tensor:
     """`elu` with the scale that keeps mean and variance."""
 
 def set_default_device(device: DeviceLike) -> None:
-    """Where new tensors are made from now on; None is the CPU."""
+    """Set the device of new tensors; None is the CPU."""
 
 def set_default_tensor_type(t: Any, /) -> None:
-    """The old way to set the default dtype: `torch.DoubleTensor` or its name."""
+    """Set the default dtype, the old way: by `torch.DoubleTensor` or its name."""
 
 def set_deterministic_debug_mode(debug_mode: Any) -> None:
-    """0 or "default", 1 or "warn", 2 or "error"."""
+    """Set it to 0 or "default", 1 or "warn", 2 or "error"."""
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Ask for a precision of matrix products: a GPU computes in TF32 unless it is the highest."""
+    """Request a precision of matrix products: a GPU uses TF32 unless it is the highest."""
 
 def set_flush_denormal(mode: _bool) -> _bool:
-    """Flushing of denormal numbers cannot be set: False says so."""
+    """Returns False: flushing of denormal numbers cannot be set."""
 
 def set_num_interop_threads(num: _int, /) -> None:
-    """Ask for a number of threads between operations (kept; operations run one by one)."""
+    """Request a number of threads between operations (stored; operations run one by one)."""
 
 def set_num_threads(num: _int, /) -> None:
-    """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
+    """Request a number of threads (stored; NumPy's own libraries decide, compiled programs obey)."""
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from a state that `get_rng_state` returned."""
+    """Make the default generator continue from a state that `get_rng_state` returned."""
 
 def set_warn_always(b: _bool, /) -> None:
-    """Ask for warnings that come once each time."""
+    """Set whether one-time warnings are raised every time."""
 
 def sgn(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The direction of each element: its sign, or `z / |z|`."""
@@ -1896,7 +1896,7 @@ def tile(input: Tensor, dims: Ints) -> Tensor:
     """`repeat`, with the counts for the last dimensions if there are fewer than dimensions."""
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule on this tensor's memory."""
+    """A DLPack capsule over this tensor's memory."""
 
 def topk(input: Tensor, k: _int, dim: _int=-1, largest: _bool=True, sorted: _bool=True, *, out: Tensors | None=None) -> return_types.topk:
     """The k largest (or smallest) values along `dim`, in order, and where they are."""
@@ -1991,7 +1991,7 @@ def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs:
     """`unsqueeze` as a copy."""
 
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool=False) -> None:
-    """Ask for algorithms that give the same result every time: there are no others."""
+    """Request algorithms that give the same result every time: there are no others."""
 
 def vander(x: Tensor, N: _int | None=None, increasing: _bool=False) -> Tensor:
     """The matrix whose columns are powers of a vector, the highest first unless `increasing`."""

@@ -42,13 +42,13 @@ class TensorMethods:
         """Bits set in both."""
 
     def __array__(self, dtype: _dtype | None=None, *, copy: _bool | None=None) -> np.ndarray[Any, Any]:
-        """What `np.asarray(tensor)` asks for."""
+        """What `np.asarray(tensor)` calls."""
 
     def __array_wrap__(self, array: Any, context: Any=None, return_scalar: _bool=False) -> Tensor:
-        """What a NumPy function makes of its result on a tensor: a tensor again (masks as uint8)."""
+        """What a NumPy function applied to a tensor returns: a tensor again (masks as uint8)."""
 
     def __bool__(self) -> _bool:
-        """Whether the one element is not zero."""
+        """Whether the single element is not zero."""
 
     def __complex__(self) -> _complex:
         ...
@@ -57,13 +57,13 @@ class TensorMethods:
         ...
 
     def __copy__(self) -> Tensor:
-        """Another leaf on the same memory."""
+        """Another leaf over the same memory."""
 
     @property
     def __cuda_array_interface__(self) -> Tensor: ...
 
     def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor:
-        """A leaf on memory of its own; tensors that shared memory share the copy of it."""
+        """A leaf in its own memory; tensors that shared memory share the copy."""
 
     def __delitem__(self, key: Any) -> None:
         ...
@@ -72,13 +72,13 @@ class TensorMethods:
         """`input / other`, or rounded: "floor" (down) or "trunc" (towards zero)."""
 
     def __dlpack__(self, *, stream: Any=-1, max_version: tuple[_int, _int] | None=None, dl_device: Any=None, copy: _bool | None=None) -> Any:
-        """The DLPack protocol: a capsule on this tensor's memory."""
+        """The DLPack protocol: a capsule over this tensor's memory."""
 
     def __dlpack_device__(self) -> tuple[_int, _int]:
         """DLPack's name of the device: the CPU is kind 1, CUDA kind 2."""
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        """`==`, the one operator of a tensor that takes a NumPy array as it is."""
+        """`==`, the only tensor operator that takes a NumPy array without converting it."""
 
     def __float__(self) -> _float:
         ...
@@ -192,7 +192,7 @@ class TensorMethods:
         """`other / self`; an array of NumPy is left to the product."""
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
+        """What `pickle` writes: the elements in memory order, without gaps between views."""
 
     def __repr__(self) -> str:
         ...
@@ -405,7 +405,7 @@ class TensorMethods:
         """A copy of `input` with the elements that `as_strided` shows replaced by `src`."""
 
     def as_subclass(self, cls: Any) -> Any:
-        """The same memory and history, seen as an instance of a subclass of Tensor."""
+        """The same memory and history as an instance of a Tensor subclass."""
 
     def asin(self) -> Tensor:
         """The angle whose sine is each element."""
@@ -448,13 +448,13 @@ class TensorMethods:
 
     @overload
     def bernoulli(self, *, generator: Generator | None=None) -> Tensor:
-        """One with the probability at its place in `input` (or `p` everywhere), else zero."""
+        """One with the probability given by the same element of `input` (or `p` everywhere), else zero."""
     @overload
     def bernoulli(self, p: _float, *, generator: Generator | None=None) -> Tensor:
-        """One with the probability at its place in `input` (or `p` everywhere), else zero."""
+        """One with the probability given by the same element of `input` (or `p` everywhere), else zero."""
 
     def bernoulli_(self, p: TensorOrNumber=0.5, *, generator: Generator | None=None) -> Tensor:
-        """Fill with ones of probability `p` (one for all, or a tensor of them), and zeros."""
+        """Fill with ones with probability `p` (one for all, or a tensor), and zeros otherwise."""
 
     def bfloat16(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor as `bfloat16`."""
@@ -638,7 +638,7 @@ class TensorMethods:
         """Where each row of a CSR matrix begins, and where the last one ends."""
 
     def cuda(self, device: DeviceLike | None=None, non_blocking: _bool=False) -> Tensor:
-        """This tensor on a GPU; an error where there is none."""
+        """This tensor on a GPU; raises if there is none."""
 
     def cummax(self, dim: _int) -> return_types.cummax:
         """The running maximum along `dim`, and where it is: the last, where several tie."""
@@ -709,7 +709,7 @@ class TensorMethods:
         """The number of dimensions."""
 
     def dim_order(self, ambiguity_check: Any=False) -> tuple[_int, ...]:
-        """The dimensions from the one with the longest stride to the one with the shortest."""
+        """The dimensions by decreasing stride."""
 
     def dist(self, other: TensorOrNumber, p: _float | str=2) -> Tensor:
         """The p-norm of `input - other`."""
@@ -1046,7 +1046,7 @@ class TensorMethods:
         """Whether a conjugation or negation is pending: never, here."""
 
     def is_nonzero(self) -> _bool:
-        """Whether the one element is not zero."""
+        """Whether the single element is not zero."""
 
     def is_pinned(self, device: DeviceLike | None=None) -> _bool:
         """Whether the memory is locked for transfers to an accelerator."""
@@ -1058,7 +1058,7 @@ class TensorMethods:
         """Whether two tensors are the same view of the same storage."""
 
     def is_shared(self) -> _bool:
-        """Whether other processes see this tensor's memory (a GPU's always; else after `share_memory_`)."""
+        """Whether other processes see this tensor's memory (a GPU's always; otherwise after `share_memory_`)."""
 
     def is_signed(self) -> _bool:
         """Whether the dtype can hold negative numbers."""
@@ -1088,7 +1088,7 @@ class TensorMethods:
         """The signal whose `stft` this is."""
 
     def item(self) -> _float | _int | _bool:
-        """The one element as a Python number."""
+        """The single element as a Python number."""
 
     def kron(self, other: TensorOrNumber) -> Tensor:
         """The Kronecker product: `other`, scaled by each element of `input` in turn."""
@@ -1322,7 +1322,7 @@ class TensorMethods:
         """In-place version of `mul`."""
 
     def multinomial(self, num_samples: _int, replacement: _bool=False, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
-        """The places of `num_samples` draws from each row, with the row's values as weights."""
+        """The indices of `num_samples` draws from each row, with the row's values as weights."""
 
     def multiply(self, other: TensorOrNumber) -> Tensor:
         """`input * other`, element by element."""
@@ -1447,7 +1447,7 @@ class TensorMethods:
         """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
     def normal_(self, mean: _float=0.0, std: _float=1.0, *, generator: Generator | None=None) -> Tensor:
-        """Fill with normal numbers of this mean and deviation."""
+        """Fill with normal numbers of this mean and standard deviation."""
 
     def not_equal(self, other: TensorOrNumber) -> Tensor:
         """Whether elements differ."""
@@ -1478,7 +1478,7 @@ class TensorMethods:
         """A view with its dimensions in the given order."""
 
     def pin_memory(self, device: DeviceLike | None=None) -> Tensor:
-        """A copy in memory that is locked, so that a GPU reads it while the CPU goes on."""
+        """A copy in page-locked memory, which a GPU can read while the CPU continues."""
 
     def pinverse(self, rcond: _float=1e-15) -> Tensor:
         """`linalg.pinv` by its old name."""
@@ -1528,13 +1528,13 @@ class TensorMethods:
 
     @overload
     def random_(self, *, generator: Generator | None=None) -> Tensor:
-        """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
+        """Fill with integers: below `to`, in [from, to), or of the dtype's whole range."""
     @overload
     def random_(self, to: _int, *, generator: Generator | None=None) -> Tensor:
-        """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
+        """Fill with integers: below `to`, in [from, to), or of the dtype's whole range."""
     @overload
     def random_(self, from_: _int, to: _int | None, /, *, generator: Generator | None=None) -> Tensor:
-        """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
+        """Fill with integers: below `to`, in [from, to), or of the dtype's whole range."""
 
     def ravel(self) -> Tensor:
         """All elements in one dimension, copied only if they must be."""
@@ -1676,7 +1676,7 @@ class TensorMethods:
         """In-place version of `sgn`."""
 
     def share_memory_(self) -> Tensor:
-        """Move this tensor's elements to memory that processes started from here on see, too."""
+        """Move this tensor's elements to memory that child processes started from now on can see, too."""
 
     def short(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor as `int16`."""
