@@ -314,17 +314,17 @@ def by_signature(fn: Declared) -> Declared:
 
 
 _EXPLAINING = """
-            again = _with_numbers(_error, _fn, _name, *given, _method)
-            if again is None:
+            replaced = _with_numbers(_error, _fn, _name, *given, _method)
+            if replaced is None:
                 other = _answered(_error, _name, *given, _method)
                 if other is not None:
                     return other[0]
                 _explain(_error, _name, *given, _method)
                 raise
         try:
-            return _fn(*again[0], **again[1])
+            return _fn(*replaced[0], **replaced[1])
         except Exception as _error:
-            _explain(_error, _name, *again, _method)
+            _explain(_error, _name, *replaced, _method)
             raise
 """
 
@@ -450,10 +450,10 @@ def _wrapper(kind: Kind, handler: str, names: tuple[str, ...], truths: tuple[str
     if several or named:
         heads.append(f"*{several}")
     heads += [*named, *([f"**{others}"] if others else [])]
-    handed = [*positional, *([f"*{several}"] if several else []), *(f"{n}={n}" for n in named)]
-    call = f"_fn({', '.join(handed)})"
+    arguments = [*positional, *([f"*{several}"] if several else []), *(f"{n}={n}" for n in named)]
+    call = f"_fn({', '.join(arguments)})"
     if others:
-        call = f"_fn({', '.join([*handed, f'**{others}'])}) if {others} else {call}"
+        call = f"_fn({', '.join([*arguments, f'**{others}'])}) if {others} else {call}"
     values = f"({' '.join(f'{n},' for n in positional)})"
     checks = "".join(
         f"            if {n} is not False and {n} is not True: _refuse_truth(_name, {n!r}, {n})\n"
