@@ -110,6 +110,6 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     except (EvidenceError, CannotRun, KeyboardInterrupt):
         raise
     except BaseException as error:  # code may raise what is derived from that alone
-        from tautograd._cli.verify import why_not
+        from tautograd._cli.verify.command import why_not
 
         raise CannotRun(why_not(job.target, error), lines=True) from error

@@ -231,7 +231,7 @@ def _read(path: str) -> tuple[Any, str]:
 
 def _recorded(namespace: argparse.Namespace, ranks: int) -> list[list[dict[str, Any]]] | int:
     """What so many ranks of the script did, or the status they failed with."""
-    from tautograd._cli.doctor_ranks import engine_of
+    from tautograd._cli.doctor.ranks import engine_of
     from tautograd.distributed._launcher import Options, launch
     from tautograd.distributed._simulation.steps import read
 

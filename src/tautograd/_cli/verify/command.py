@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tautograd._cli import as_torch, verify_watch
+from tautograd._cli import as_torch
 from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
-from tautograd._cli.verify_results import Result, show
+from tautograd._cli.verify import watch
+from tautograd._cli.verify.results import Result, show
 from tautograd._files import destinations
 from tautograd._files.printable import printable
 from tautograd._files.terminal import Lines
@@ -134,7 +135,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="add a summary in Markdown to it (default: where GitHub Actions wants it)",
     )
     parser.add_argument("--badge", metavar="FILE", help="write a badge for shields.io")
-    verify_watch.configure(parser)
+    watch.configure(parser)
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
     parser.add_argument(
         "--force", action="store_true", help="overwrite these files if they are there"
@@ -148,10 +149,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(namespace: argparse.Namespace) -> int:
     """Verify what the command line names."""
     parser: argparse.ArgumentParser = namespace.parser
-    verify_watch.check(namespace)
-    if verify_watch.stays(namespace):
+    watch.check(namespace)
+    if watch.stays(namespace):
         namespace.root = os.getcwd()
-        return verify_watch.go_on(namespace, namespace.arguments)
+        return watch.go_on(namespace, namespace.arguments)
     if namespace.engine == "tautograd":
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
@@ -223,7 +224,7 @@ def _is_alone(namespace: argparse.Namespace) -> bool:
 
 def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     """Before any work: files that could not be written afterwards."""
-    from tautograd._cli.verify_proof import check_summary
+    from tautograd._cli.verify.proof import check_summary
     from tautograd._evidence.files import may_write
 
     if namespace.ranks is not None and namespace.ranks < 2:
@@ -311,8 +312,8 @@ def _verify(
     try:
         prepared = prepare(job)
         if namespace.watch:
-            mark, files = verify_watch.fingerprint(job, prepared), verify_watch.files_of(prepared)
-            known = verify_watch.recalled(namespace, target, mark)
+            mark, files = watch.fingerprint(job, prepared), watch.files_of(prepared)
+            known = watch.recalled(namespace, target, mark)
             if known is not None and _has_evidence(namespace, target, known):
                 return known
         report = run(job, prepared, progress=progress)
@@ -334,7 +335,7 @@ def _verify(
         progress.clear()
     result = Result(target, report.verdict, report)
     if namespace.watch:
-        verify_watch.remember(namespace, result, mark, files)
+        watch.remember(namespace, result, mark, files)
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
         try:
@@ -342,7 +343,7 @@ def _verify(
             evidence.save(report, whole, overwrite=namespace.force)
             result.evidence = path
             if namespace.sign is not None:
-                from tautograd._cli.verify_proof import sign
+                from tautograd._cli.verify.proof import sign
 
                 sign(whole, os.path.join(namespace.root, namespace.sign))
         except (OSError, EvidenceError) as reason:  # the report is there all the same

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -107,9 +108,9 @@ def execute(namespace: argparse.Namespace) -> int:
         return _explain(namespace)
     require_script(namespace)
     if namespace.ranks is not None:
-        from tautograd._cli import doctor_ranks
+        from tautograd._cli.doctor import ranks
 
-        return doctor_ranks.execute(namespace)
+        return ranks.execute(namespace)
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.report.events_file import NoWriter
     from tautograd._doctor.report.rule_pages import UnknownRule
@@ -142,7 +143,7 @@ def _live(namespace: argparse.Namespace, doctor: Doctor, root: str) -> Any:
     """The page of the run, served while it goes on, if that is asked for."""
     if not namespace.live:
         return contextlib.nullcontext()
-    from tautograd._cli.doctor_live import serving
+    from tautograd._cli.doctor.live import serving
 
     return serving(doctor, root)
 
@@ -151,10 +152,9 @@ def _fixing(namespace: argparse.Namespace, root: str) -> Any:
     """What tries changes, if any are asked for; loaded before the script runs."""
     if not (namespace.diff or namespace.fix):
         return None
-    from tautograd._cli.fixing import Fixing
-    from tautograd._doctor.fixes import offer
+    from tautograd._cli.doctor.fixing import Fixing
 
-    assert offer.WRITERS
+    importlib.import_module("tautograd._doctor.fixes.offer")
     return Fixing(namespace, root)
 
 
