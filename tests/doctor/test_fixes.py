@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tautograd._cli.trial import Aside
+from tautograd._cli.doctor.trial import Aside
 from tautograd._doctor.fixes import offer
 from tautograd._doctor.fixes.offer import Outcome, holds, mended
 from tautograd._doctor.fixes.source import Source
