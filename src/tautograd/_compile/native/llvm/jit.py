@@ -170,13 +170,22 @@ class Loaded:
         by_llvm(_detach, self._engine)
 
 
+@functools.cache
+def _module_class() -> Any:
+    """An engine keeps modules in a set, and llvmlite's hash of one is of a `ctypes.cast`, which has the pointer
+    refer to itself: garbage that only the collector frees."""
+    return type("Module", (llvm().ModuleRef,), {"__hash__": object.__hash__})
+
+
 def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
     binding = llvm()
     for name, address in symbols.items():
         binding.add_symbol(name, address)
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(codemodel="jitdefault", jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    module = binding.parse_assembly("")
+    module.__class__ = _module_class()
+    engine = binding.create_mcjit_compiler(module, machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     give(whose, engine)
