@@ -317,13 +317,14 @@ def test_rules_that_change_make_a_recorder_pythons_again() -> None:
     x.sinh()
     install.install(op._written[0])
     builtin = op.apply
+    own = [{"x": rules[0].rule} for rules in (op.vjp, op.jvp)]
     op.set_rules({"x": lambda g: g * 7.0}, {"x": lambda t: t * 7.0})
     try:
         assert op.apply is not builtin
         x.sinh().sum().backward()
         assert x.grad.tolist() == [7, 7]
     finally:
-        op.set_rules({"x": lambda g, x: g * np.cosh(x)}, {"x": lambda t, x: t * np.cosh(x)})
+        op.set_rules(*own)
 
 
 _SCRIPT = """
