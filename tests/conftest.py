@@ -128,6 +128,8 @@ def _rules() -> dict[str, Any]:
 
 def _rules_of(op: Any) -> Any:
     def plain(rules: Any) -> Any:
-        return tuple(map(plain, rules)) if isinstance(rules, tuple) else getattr(rules, "rule", rules)
+        return (
+            tuple(map(plain, rules)) if isinstance(rules, tuple) else getattr(rules, "rule", rules)
+        )
 
     return op.forward, plain(op.vjp), plain(op.jvp)

@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -289,6 +290,17 @@ def test_threads_at_once() -> None:
     assert results == [9000.0] * 4
 
 
+def _translated(text: str, restarts: bool = True, **names: Any) -> Any:
+    """The machine code of the one function that a text defines, and the function as Python has it."""
+    exec(compile(text, "<translated>", "exec"), names)
+    function = next(
+        f for f in names.values() if isinstance(f, FunctionType) and f.__module__ is None
+    )
+    code = translated(text, function, restarts=restarts)
+    assert code is not None
+    return code.builtin(function)
+
+
 def test_a_class_that_is_changed_is_looked_at_anew() -> None:
     """What a place knows of an attribute holds for a version of the type, not for the type."""
 
@@ -299,9 +311,7 @@ def test_a_class_that_is_changed_is_looked_at_anew() -> None:
         def __get__(self, held: Any, owner: Any = None) -> str:
             return "shown"
 
-    code = translated("def recorder(x):\n    return x.place\n", {})
-    assert code is not None
-    ask: Any = code.builtin(lambda x: x.place)
+    ask = _translated("def ask(x):\n    return x.place\n")
     point = Point()
     point.place = 3
     assert [ask(point), ask(point)] == [3, 3]
