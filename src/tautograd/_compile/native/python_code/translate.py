@@ -33,6 +33,8 @@ class Translation(Blocks):
         self.default_values = whole.__defaults__ or ()
         self.globals: set[str] = set()
         parameters = function.args
+        if whole.__code__.co_freevars:
+            raise Refused("a closure")
         if parameters.vararg or parameters.kwarg or parameters.kwonlyargs or parameters.posonlyargs:
             raise Refused("parameters")
         self.parameters = [a.arg for a in parameters.args]
