@@ -34,7 +34,7 @@ _TEXTS = {
     ),
     "classes": (
         "def f(x, y=None):\n    made = Plain()\n    made.own = y\n    other = new(Plain)\n"
-        "    return type(made) is Plain, isinstance(x, Plain), made.own, type(other) is Plain",
+        "    return type(made) is Plain, isinstance(x, Plain), made.__dict__, other.__dict__",
         "def f(x, y=None):\n    return type(x) is Plain",
     ),
     "errors": (
@@ -79,7 +79,7 @@ class _World:
 
     def arguments(self, rng: random.Random) -> tuple[Any, dict[str, Any]]:
         first = _first(self)
-        held = first["Held"]()
+        held = object.__new__(first["Held"])
         values = [None, 0, 1, 2.5, "x", first["SOME"], [1, 2], (3, 4), True]
         for name in ("first", "second"):
             if rng.random() < 0.8:
@@ -87,7 +87,8 @@ class _World:
                     setattr(held, name, rng.choice(values))
                 except Exception:  # another attribute stands there now
                     continue
-        held.items = rng.choice([[1, 2], (1, 2, 3), [], [None, 1], [1, "x"], [5] * 4])
+        items = rng.choice([[1, 2], (1, 2, 3), [], [None, 1], [1, "x"], [5] * 4])
+        object.__setattr__(held, "items", items)
         x = rng.choice([held] * 6 + [first["Plain"], None, SimpleNamespace(first=1, items=[2])])
         given = [x, *([rng.choice(values)] * rng.randint(0, 2))]
         named = {} if rng.random() < 0.8 else {"y": 7}
@@ -161,8 +162,8 @@ def _class_behaviour(w: _World, rng: random.Random) -> None:
             ("asked", key) if key == "first" else object.__getattribute__(self, key)
         ),
         "__setattr__": lambda self, key, value: object.__setattr__(self, key, [value]),
-        "__init__": lambda self: None,
-        "__new__": lambda cls: object.__new__(cls),
+        "__init__": lambda self: object.__setattr__(self, "filled", 1),
+        "__new__": lambda cls, *given: ("made", cls.__name__),
         "__getattr__": lambda self, key: ("instead", key),
     }
     setattr(kind, name, ways[name])
