@@ -23,6 +23,7 @@ from tautograd._compile.native.python_code import install, layout
 from tautograd._compile.native.python_code.bind import translated
 from tautograd._ops.declare.code_holders import back_to_python, in_machine_code
 from tautograd._ops.declare.record import REGISTRY
+from tests.planted_rules import planted
 
 pytestmark = pytest.mark.skipif(
     why_not() is not None or not layout.agrees(), reason="no machine code here"
@@ -327,14 +328,10 @@ def test_rules_that_change_make_a_recorder_pythons_again() -> None:
     x.sinh()
     install.install(op._written[0])
     builtin = op.apply
-    own = [{"x": rules[0].rule} for rules in (op.vjp, op.jvp)]
-    op.set_rules({"x": lambda g: g * 7.0}, {"x": lambda t: t * 7.0})
-    try:
+    with planted(op, {"x": lambda g: g * 7.0}, {"x": lambda t: t * 7.0}):
         assert op.apply is not builtin
         x.sinh().sum().backward()
         assert x.grad.tolist() == [7, 7]
-    finally:
-        op.set_rules(*own)
 
 
 _SCRIPT = """
