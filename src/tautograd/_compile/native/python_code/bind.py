@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ctypes
+import functools
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -58,10 +59,14 @@ class Translated:
 def says(text: str, function: FunctionType) -> bool:
     """Whether a text, at its top, says what a function runs: a file may be another one by now, and a record too."""
     code = function.__code__
-    flags = code.co_flags & _FUTURE
-    module = compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    parts = [part for part in module.co_consts if isinstance(part, CodeType)]
+    parts = _functions_in(text, code.co_flags & _FUTURE)
     return any(part.replace(co_name=code.co_name) == code for part in parts)
+
+
+@functools.lru_cache(maxsize=1)  # functions of one file come one after the other
+def _functions_in(text: str, flags: int) -> list[CodeType]:
+    module = compile(text, "", "exec", flags=flags, dont_inherit=True)
+    return [part for part in module.co_consts if isinstance(part, CodeType)]
 
 
 def translated(
