@@ -140,3 +140,28 @@ def pytest_report_header() -> list[str]:
 def project() -> Path:
     """The project's top folder."""
     return PROJECT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rules_stay(request: pytest.FixtureRequest) -> Generator[None]:
+    """No test leaves an operation with other rules than it found: another test, much later, would fail by them."""
+    before = _rules()
+    yield
+    after = _rules()
+    changed = [name for name, rules in before.items() if after.get(name, rules) != rules]
+    assert not changed, f"{request.node.nodeid} leaves other rules behind: {changed}"
+
+
+def _rules() -> dict[str, Any]:
+    """What every operation computes and differentiates by, if tautograd is loaded."""
+    record = sys.modules.get("tautograd._ops.declare.record")
+    return {} if record is None else {op.name: _rules_of(op) for op in record.REGISTRY.values()}
+
+
+def _rules_of(op: Any) -> Any:
+    def plain(rules: Any) -> Any:
+        return (
+            tuple(map(plain, rules)) if isinstance(rules, tuple) else getattr(rules, "rule", rules)
+        )
+
+    return op.forward, plain(op.vjp), plain(op.jvp)
