@@ -1,7 +1,8 @@
 """Random training steps whose surroundings change between calls: compiled, as written, and on PyTorch.
 
 `python -m tests.compile.fuzz --count 20000` draws a new seed, prints it with what was compared, and ends with 1 if a
-compiled step gave anything else than the function itself, or the function something else than PyTorch.
+compiled step gave anything else than the function itself, or the function something else than PyTorch. With `--sizes`
+nearly every call has another size, so that there is a program for all of them, and something else changes rarely.
 
 A step is drawn once: a model, a loss, an optimizer, and places that its Python reads (a closure's cell, an attribute,
 a list, a dictionary, a default of a function, an object of its own class, the arguments' sizes). Now and then
@@ -32,6 +33,8 @@ LARGEST = 1e4  # numbers of a step that trains
 CALLS = 14
 SETTLED = 0.4  # of the calls nothing has changed before, so that there are records to be wrong
 WIDTH = 5
+SIZES = (2, 3, 4, 6, 7, 11, 12, 16, 17)  # with `--sizes`
+RARELY = 0.95  # of the calls, then, before which nothing else has changed
 MANY = 10_000  # parameters
 
 
@@ -331,7 +334,9 @@ def apart(a: list[Any], b: list[Any]) -> str:
     return ""
 
 
-def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]]:
+def check(
+    seed: int, options: dict[str, Any], T: Any, sizes: bool = False
+) -> tuple[str, Counter[str]]:
     """One scenario: what is wrong with it, and what was counted."""
     engines = [tautograd, tautograd, *([T] if T is not None else [])]
     copies = [Scenario(engine, seed) for engine in engines]
@@ -340,8 +345,12 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
     counted: Counter[str] = Counter()
     rng = random.Random(seed + 2)
     history: list[str] = []
-    for call in range(CALLS):
-        if call > 2 and rng.random() > SETTLED:
+    for call in range(CALLS * 3 if sizes else CALLS):
+        if sizes:
+            size = rng.choice(SIZES)
+            for copy in copies:
+                copy.size = size
+        if call > 2 and rng.random() > (RARELY if sizes else SETTLED):
             state = rng.getstate()
             for copy in copies:
                 rng.setstate(state)
@@ -366,7 +375,11 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
             counted["diverged"] += 1
             return "", counted
     counted["records"] += compiled.records
-    counted["replays"] += sum(entry.calls for entry in compiled._alive())
+    alive = compiled._alive()
+    counted["replays"] += sum(entry.calls for entry in alive)
+    if compiled._sizes.template is not None:
+        counted["programs for all sizes"] += 1
+        counted["replays of those"] += sum(e.calls for e in alive if hasattr(e, "template"))
     return "", counted
 
 
@@ -407,6 +420,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="or as many as fit")
     parser.add_argument("--seed", type=int, default=None, help="of the first one")
     parser.add_argument("--backend", choices=("numpy", "llvm", "both"), default="both")
+    parser.add_argument("--sizes", action="store_true", help="another size at nearly every call")
     parser.add_argument("--no-torch", action="store_true", help="without PyTorch beside")
     given = parser.parse_args(arguments)
     T: Any = None
@@ -427,7 +441,10 @@ def main(arguments: list[str]) -> int:
         options = {"backend": backend, "sound": which.choice((None, True, False))}
         options["dynamic"] = which.choice((False, False, None))
         options["fallback"] = which.choice((True, True, False))
-        wrong, found = check(seed + n, options, T)
+        if given.sizes:
+            options |= {"backend": "llvm", "dynamic": True, "sound": None, "fallback": False}
+            backend = "llvm"
+        wrong, found = check(seed + n, options, T, given.sizes)
         counted += found
         counted[f"scenarios on {backend}"] += 1
         if wrong:

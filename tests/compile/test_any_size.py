@@ -500,6 +500,7 @@ def test_expressions_are_fitted_to_what_was_seen() -> None:
 
 
 def test_samples_are_taken_once_the_run_has_paid_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAUT_BESIDE", "0")
     step, _ = _again(_judging)
     compiled = torch.compile(step)
     for n in range(2, 42):
