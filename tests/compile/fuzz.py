@@ -340,8 +340,13 @@ def check(
     """One scenario: what is wrong with it, and what was counted."""
     engines = [tautograd, tautograd, *([T] if T is not None else [])]
     copies = [Scenario(engine, seed) for engine in engines]
-    compiled = tautograd.compile(copies[0].step, **options)
-    functions = [compiled, *(copy.step for copy in copies[1:])]
+    own = copies[0]
+    if sizes:  # a float among the arguments may become an input, which no program for all sizes has
+        compiled = tautograd.compile(lambda x, y: own.step(x, y, own.number), **options)
+        first = lambda x, y, number: compiled(x, y)  # noqa: E731
+    else:
+        first = compiled = tautograd.compile(own.step, **options)
+    functions = [first, *(copy.step for copy in copies[1:])]
     counted: Counter[str] = Counter()
     rng = random.Random(seed + 2)
     history: list[str] = []
@@ -374,6 +379,8 @@ def check(
         if _diverges(outcomes):
             counted["diverged"] += 1
             return "", counted
+        if sizes:
+            _bring_together(copies)
     counted["records"] += compiled.records
     alive = compiled._alive()
     counted["replays"] += sum(entry.calls for entry in alive)
@@ -381,6 +388,15 @@ def check(
         counted["programs for all sizes"] += 1
         counted["replays of those"] += sum(e.calls for e in alive if hasattr(e, "template"))
     return "", counted
+
+
+def _bring_together(copies: list[Scenario]) -> None:
+    """Let parameters be the same again: over many steps of training rounding grows without a bound."""
+    values = [p.detach().numpy().copy() for p in copies[1].parameters]
+    for copy in copies:
+        with copy.T.no_grad():
+            for p, value in zip(copy.parameters, values, strict=True):
+                p.copy_(copy.T.tensor(value))
 
 
 def _diverges(outcomes: list[Any]) -> bool:
