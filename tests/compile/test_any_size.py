@@ -103,6 +103,14 @@ def _moments(y: Any) -> Any:
     return y.var() + y.std(0).sum() + y.logsumexp(0).sum()
 
 
+def _normed() -> Made:
+    """Batch norm while training: it moves its statistics by the unbiased variance, n/(n-1)."""
+    parts = nn.Linear(WIDTH, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 3)
+    model = nn.Sequential(*parts, nn.BatchNorm1d(3))
+    step, parameters = _trained([model], lambda x: model(x).square().mean() + model(x).amax())
+    return step, [*parameters, *(b for b in model.buffers() if b.dtype == torch.float32)]
+
+
 def _shifted() -> Made:
     model = nn.Linear(WIDTH, WIDTH).double()
 
@@ -167,6 +175,7 @@ PROGRAMS = [
     _dropout,
     _reshaped,
     _statistics,
+    _normed,
     _shifted,
     _sorted,
     _clipped,

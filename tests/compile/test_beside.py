@@ -1,4 +1,4 @@
-"""Machine code made by a process beside: calls run as written until it is there, and are right whatever becomes of it."""
+"""Machine code made by a process beside: until it is there calls run as written, and they are right in any case."""
 
 from __future__ import annotations
 
