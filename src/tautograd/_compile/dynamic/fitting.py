@@ -8,7 +8,6 @@ there is no program for all sizes, and why is said. A fit is a conjecture; what 
 
 from __future__ import annotations
 
-import functools
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -317,10 +316,17 @@ def _same_bits(a: Any, b: Any) -> bool:
     return bool(a.shape == b.shape and a.tobytes() == b.tobytes())
 
 
-@functools.cache
+_names: dict[Any, tuple[str, ...]] = {}  # of dataclasses
+
+
 def names_of(kind: Any) -> tuple[str, ...]:
     """The fields of a dataclass; none of anything else."""
-    return tuple([f.name for f in fields(kind)]) if is_dataclass(kind) else ()
+    found = _names.get(kind)
+    if found is None:
+        if not is_dataclass(kind):
+            return ()
+        found = _names[kind] = tuple([f.name for f in fields(kind)])
+    return found
 
 
 _SIZED = frozenset((Size, Sized, Repeated, Constant))
