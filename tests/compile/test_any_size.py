@@ -504,6 +504,8 @@ def test_expressions_are_fitted_to_what_was_seen() -> None:
         lambda n: -2 / (3 * n),
     ):
         sized = fitting.unified([np.float32(number(n)) for n in values])
+        far = Fitting({"a": (12, 64, 390)}, Ways({"a": 391}))
+        assert far.unified([np.float32(number(n)) for n in (12, 64, 390)]).at(7) is not None
         at = eval(sized.number.text(), {}, {"a": 23})
         assert sized.at(at) == np.float32(number(23))
 

@@ -388,5 +388,13 @@ def _as_wholes(found: list[float]) -> Iterator[tuple[str, float, tuple[int, ...]
         for form, inverse in _INVERSES.items():
             near = [inverse(x, of) for x in found]
             wholes = tuple(round(x) for x in near)
-            if all(n > 0 and abs(x - n) <= 1e-6 * n for x, n in zip(near, wholes, strict=True)):
+            if all(map(_is_near, near, wholes)):
                 yield form, of, wholes
+
+
+def _is_near(number: float, whole: int) -> bool:
+    """Whether a whole number may be meant: whether it is, the bits say that it gives.
+
+    Of n/(n-1) only what is beyond one says what n is, so a rounding of float32 is one of n².
+    """
+    return whole > 0 and abs(number - whole) <= min(max(1e-6, 1.2e-7 * whole) * whole, 0.25)
