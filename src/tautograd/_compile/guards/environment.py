@@ -37,6 +37,7 @@ class Surroundings:
         self.notes_calls = False  # so that its Python can be followed: see `sound/`
         self.refuses_unseen = False  # else it is only noted
         self.strangers: Strangers | None = None
+        self.watches = True  # whether code that was not read is looked for
         self.reads_guarded = True  # whether what Python reads is to be the same at a replay
         self.may_split = False  # where Python asks for a tensor's value
         self.may_follow = True  # whether such a value may be a symbol
@@ -56,7 +57,7 @@ class Surroundings:
 
     def watching(self, tape: Any) -> Any:
         """A context around the run: which code runs in it, beside the tape's own."""
-        if not self.reads_guarded:
+        if not self.reads_guarded or not self.watches:
             return nullcontext()
         self.strangers = Strangers(self.variables.functions, tape.unwatched)
         return self.strangers

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._user_code.sites import resolve, warning_level
+from ..dynamic.sample import Sample
 from ..guards.environment import Surroundings
 from ..guards.guards import Form
 from ..messages.errors import CompileError
@@ -234,7 +235,7 @@ class Recorder(Records):
         tolerant = self._fallback or bool(form.symbolic or around.spots)
         memory = memory_of(args, kwargs)
         try:
-            now, result = Entry.recorded(around, args, kwargs, False, tolerant)
+            now, result = _aside(entry).recorded(around, args, kwargs, False, tolerant)
         except CompileError as error:
             if error.finished is not None and (error.passes or entry.parts is not None):
                 return error.finished[0]  # by an error that was caught, or a value that has decided
@@ -349,6 +350,12 @@ class Recorder(Records):
             self._changing.fix_spots(spots)
             if numbers:
                 self._changing.fix(around.form, numbers)
+
+
+def _aside(entry: Entry) -> type[Entry]:
+    """As what an audit records anew: nobody runs it, so memory is planned only where something goes on from it."""
+    goes_on = entry.parts is not None or entry.capture.backward is not None
+    return Entry if goes_on or is_on_gpu(entry.program) else Sample
 
 
 def _why_not_followed(entry: Entry) -> str | None:

@@ -162,6 +162,10 @@ class Loaded:
     def address(self, name: str) -> int:
         return by_llvm(_address, self._engine, "get_function_address", name)
 
+    def addresses(self, names: list[str]) -> list[int]:
+        """Several at once: to ask LLVM's thread takes longer than its answer."""
+        return by_llvm(_addresses, self._engine, names)
+
     def variable(self, name: str) -> int:
         return by_llvm(_address, self._engine, "get_global_value_address", name)
 
@@ -193,6 +197,10 @@ def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
 
 def _address(whose: Any, kind: str, name: str) -> int:
     return int(getattr(belonging(whose), kind)(name))
+
+
+def _addresses(whose: Any, names: list[str]) -> list[int]:
+    return [_address(whose, "get_function_address", name) for name in names]
 
 
 def _detach(whose: Any) -> None:
