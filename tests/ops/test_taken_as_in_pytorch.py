@@ -45,6 +45,9 @@ TAKEN = [
     "torch.ops.aten.nll_loss(x[None], torch.tensor([1]), None, 1, 1)",
     "torch.ops.aten.huber_loss(x, x + 2, 1, 0.5)",
     "torch.ops.aten.smooth_l1_loss(x, x + 2, beta=0.5)",
+    "torch.eye(2).to_sparse().any(keepdim=True)",
+    "torch.eye(2).to_sparse().any(dim=()).to_dense()",
+    "torch.sparse.sum(torch.eye(2).to_sparse(), dim=()).to_dense()",
     "torch.div(i[:0], 0, rounding_mode='trunc')",
     "torch.fmod(i[:0], torch.tensor(0))",
     "i[:0] % torch.tensor([0])",
@@ -89,6 +92,8 @@ REFUSED = [
             "threshold(x, 1, ",
         )
     ),
+    "torch.eye(2).to_sparse().any(dim=0)",
+    "torch.eye(2).to_sparse().any(dim=(0, 1))",
     "torch.add(x, x, alpha=[1, 2])",
     "torch.ops.aten.mse_loss(x, x, None)",
     "torch.ops.aten.mse_loss(x, x, 'mean')",
