@@ -73,3 +73,21 @@ def is_frozen_whole(value: Any, depth: int = DEPTH) -> bool:
     if isinstance(value, dict):
         return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in value.values())
     return True
+
+
+def places(value: Any, most: int, depth: int = DEPTH) -> int:
+    """How many values `frozen` looks at; where they are more than `most`, some number above it."""
+    parts: Any = ()
+    if depth and isinstance(value, (tuple, list, deque, set, frozenset)):
+        parts = tuple(value)
+    elif depth and isinstance(value, dict):
+        parts = tuple(value.values())
+    elif depth and type(value) not in SIMPLE and (names := fields_of_dataclass(value)):
+        parts = [getattr(value, name) for name in names]
+    count = 1 + len(parts)
+    for part in parts:
+        if count > most:
+            break
+        if type(part) not in SIMPLE:
+            count += places(part, most - count, depth - 1) - 1
+    return count
