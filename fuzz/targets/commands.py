@@ -7,6 +7,7 @@ status, say why in words, and write what it was asked for; nothing else.
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import functools
 import hashlib
@@ -274,11 +275,16 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
 
 
 def _text(data: bytes) -> str:
-    """A page that goes to stdout is UTF-8, whatever the encoding of the stream."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+    """A page that goes to stdout is UTF-8, whatever the encoding of the stream; text may stand before it."""
+    return data.decode("utf-8", "latin-1 elsewhere")
+
+
+def _as_latin(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1 elsewhere", _as_latin)
 
 
 def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -> None:
@@ -356,8 +362,9 @@ def _wrong_words(argv: list[str], out: str, err: str) -> str | None:
     ) or 'File "' in both
     if "Traceback" in both and ("ON PURPOSE" not in both and "/_cli/" in both):
         return f"taut {command}: a traceback\n{argv!r}\n{both[-3000:]}"
-    if is_scripts_own or (command == "launch" and "taut launch: rank" in both):
-        return None  # as Python prints it
+    launches = command == "launch" and ("taut launch: rank" in both or "[mpiexec@" in both)
+    if is_scripts_own or launches:
+        return None  # as Python prints it, or MPI's launcher
     for character in set(both) - set("\n\t"):
         if unicodedata.category(character) in ("Cc", "Cs") or character in "\u202e\u202d\u2066":
             return f"taut {command}: a control character\n{argv!r} {character!r}\n{both[-3000:]!r}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tautograd._files import destinations
+from tautograd._files.json_text import parsed
 from tautograd._files.regular import read_regular
 from tautograd._files.terminal import say, warn
 
@@ -221,8 +222,8 @@ def _step(namespace: argparse.Namespace) -> Step | int:
 def _read(path: str) -> tuple[Any, str]:
     """A recording that was kept."""
     try:
-        content = json.loads(read_regular(path))
-    except (ValueError, RecursionError):
+        content = parsed(read_regular(path))
+    except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"--recording: '{path}' was not written by taut simulate --save")
