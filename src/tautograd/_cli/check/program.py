@@ -7,8 +7,8 @@ another of them (`from .layers import nn`) stands for what it stands for there.
 from __future__ import annotations
 
 import ast
+import io
 import os
-import tokenize
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,8 +65,8 @@ class Program:
         if name in self.files or len(self.files) >= _MANY:
             return
         try:
-            with tokenize.open(path) as stream:
-                tree = ast.parse(stream.read(_LARGEST), str(path))
+            with io.open_code(str(path)) as file:  # once, from its beginning: it may be a pipe
+                tree = ast.parse(file.read(_LARGEST), str(path))
             if _depth(tree) > _DEEPEST:
                 raise RecursionError(f"its code is nested more than {_DEEPEST} levels deep")
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 from collections.abc import Iterator
 
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import lines_of
 
 _FILLS = frozenset(("append", "extend", "insert", "add", "update", "setdefault"))
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Delete, ast.Assert)
@@ -21,7 +21,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 @functools.lru_cache(maxsize=64)
 def _tree(file: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(lines_of(file)))
     except (SyntaxError, ValueError):
         return None
 

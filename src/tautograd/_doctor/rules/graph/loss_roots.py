@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import lines_of
 from ...watch.graph_walk import node_name
 
 SAME = {  # these give the numbers they get, in another form
@@ -112,7 +112,7 @@ def as_number(value: Any) -> float | None:
 def tree_of(file: str) -> ast.Module | None:
     """A file's syntax, if there is one to be had."""
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(lines_of(file)))
     except (SyntaxError, ValueError, RecursionError):
         return None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 from types import CodeType
 from typing import Any
 
 from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import lines_of
 from ...watch.events import ModuleCall
 from ..base import Rule
 
@@ -77,7 +77,7 @@ class ResidualOfItself(Rule):
 def _doubled(file: str, first: int) -> tuple[tuple[int, str], ...]:
     """Lines of a function in which an argument is added to itself, after it was overwritten."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse("".join(lines_of(file)))
     except SyntaxError:
         return ()
     for node in ast.walk(tree):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from typing import Any
 
 from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import lines_of
 from ...._user_code.stack import user_site
 from ...state.parameter_owners import roots
 from ...watch.events import ModuleCall, Step
@@ -111,7 +111,7 @@ def _file(kind: type) -> str:
 def _only_assigned(file: str, name: str) -> Site | None:
     """Where `self.name` is assigned, if that is the only mention of the name in the file."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse("".join(lines_of(file)))
     except SyntaxError:
         return None
     found: list[int] = []
