@@ -227,6 +227,10 @@ def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: An
                 f"aten::slice() Expected a value of type 'int' for argument '{name}', which fits 64 bits, "
                 f"but got {value}"
             )
+    dim, start, end, step = (
+        int(value) if isinstance(value, (np.bool_, np.integer)) else value
+        for value in (dim, start, end, step)
+    )
     if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
     return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]

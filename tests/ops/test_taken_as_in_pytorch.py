@@ -95,6 +95,23 @@ REFUSED = [
             "threshold(x, 1, ",
         )
     ),
+    *(
+        f"torch.{call}, out=torch.ones(2, requires_grad=True))"
+        for call in (
+            "zeros(3",
+            "ones(3",
+            "full((3,), 2.0",
+            "empty(3",
+            "eye(3",
+            "arange(2",
+            "linspace(0, 1, 3",
+            "rand(3",
+            "randn(3",
+            "randint(0, 5, (3,)",
+            "randperm(3",
+            "normal(0.0, 1.0, (3,)",
+        )
+    ),
     "torch.eye(2).to_sparse().any(dim=0)",
     "torch.eye(2).to_sparse().any(dim=(0, 1))",
     "torch.add(x, x, alpha=[1, 2])",

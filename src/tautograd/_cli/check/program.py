@@ -65,8 +65,8 @@ class Program:
         if name in self.files or len(self.files) >= _MANY:
             return
         try:
-            with io.open_code(str(path)) as file:  # once, from its beginning: it may be a pipe
-                tree = ast.parse(file.read(_LARGEST), str(path))
+            with io.open_code(str(path)) as stream:  # once, from its beginning: it may be a pipe
+                tree = ast.parse(stream.read(_LARGEST), str(path))
             if _depth(tree) > _DEEPEST:
                 raise RecursionError(f"its code is nested more than {_DEEPEST} levels deep")
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
