@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ._ops.declare.dims import wrap_dim
 from ._ops.declare.guarding import guarded
 from ._ops.declare.truth_values import truth_values_of
 from ._tensor.tensor import Tensor
@@ -233,7 +234,9 @@ def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: An
     )
     if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
-    return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
+    return self[
+        (slice(None),) * wrap_dim(operator.index(dim), self.ndim) + (slice(start, end, step),)
+    ]
 
 
 def _to_copy(
