@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c '$(SUPPORTED)' 2>/dev/null && { echo $$p; break; }; done)
 JOBS ?= 2
 PYTEST_ARGS ?=
-BENCH_ARGS ?= --readme
+BENCH_ARGS ?= --pages
 MINUTES ?= 60
 FUZZ_ARGS ?=
 

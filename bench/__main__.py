@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bench import environment, report
-from bench.rows import ROWS, Figures
+from bench.rows import HEADLINES, ROWS, Figures
 
 HERE = Path(__file__).resolve().parent
 LATEST = HERE / "results" / "latest.json"
@@ -22,7 +22,11 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", default="", help="rows whose name contains one of these words")
-    parser.add_argument("--readme", action="store_true", help="put the table into README.md too")
+    parser.add_argument(
+        "--pages",
+        action="store_true",
+        help="put the table into docs/benchmarks.md, and its main rows into README.md",
+    )
     parser.add_argument(
         "--cpu", choices=environment.CPUS, default="this", help="measure as on this CPU"
     )
@@ -35,7 +39,9 @@ def main() -> int:
         if words and not any(word in row.name for word in words):
             continue
         print(f"measuring: {row.name} …", file=sys.stderr, flush=True)
-        results.append(report.describe_row(row.name, Figures(*row.measure()), row.target, row.unit))
+        figures = Figures(*row.measure())
+        headline = row.name in HEADLINES
+        results.append(report.describe_row(row.name, figures, row.target, row.unit, headline))
 
     record = {**report.describe_machine(options.cpu), "rows": results}
     print(report.as_text(results))
@@ -43,8 +49,9 @@ def main() -> int:
         LATEST.parent.mkdir(exist_ok=True)
         LATEST.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"\nwritten to {LATEST.relative_to(HERE.parent)}")
-        if options.readme:
-            report.write_into(HERE.parent / "README.md", record)
+        if options.pages:
+            report.write_into(HERE.parent / "docs" / "benchmarks.md", report.as_markdown(record))
+            report.write_into(HERE.parent / "README.md", report.as_headlines(record))
     return 0
 
 

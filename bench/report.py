@@ -1,4 +1,4 @@
-"""The table of a run: as text, as JSON, and as the part of README.md that shows the last one."""
+"""The table of a run: as text, as JSON, and in the pages that show the last one (the main rows in README.md)."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def describe_row(
     figures: tuple[float, float, dict[str, float], float | None],
     target: float,
     unit: str,
+    headline: bool,
 ) -> Result:
     first, second, others, spread = figures
     return {
@@ -77,6 +78,7 @@ def describe_row(
         "spread": spread,
         "target": target,
         "met": first / second <= target,
+        "headline": headline,
     }
 
 
@@ -134,32 +136,42 @@ def as_text(rows: list[Result]) -> str:
 
 
 def as_markdown(record: dict[str, Any]) -> str:
-    versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
-    head, *rows = table(record["rows"])
-    lines = [
+    """Every row, with every peer."""
+    return "\n".join([*_markdown(table(record["rows"])), "", _setting(record), NOTE])
+
+
+def as_headlines(record: dict[str, Any]) -> str:
+    """The main rows beside PyTorch alone, and how many of all rows meet their target."""
+    rows = record["rows"]
+    main = [{**row, "others": {}} for row in rows if row["headline"]]
+    met = f"Of {len(rows)} rows {sum(row['met'] for row in rows)} meet their target."
+    return "\n".join([*_markdown(table(main)), "", f"{met} {_setting(record)}"])
+
+
+def _markdown(cells: list[tuple[str, ...]]) -> list[str]:
+    head, *rows = cells
+    return [
         f"| work | {' | '.join(head[1:])} |",
         f"| --- |{' ---: |' * (len(head) - 2)} --- |",
+        *(f"| {' | '.join(row)} |".replace("MISSED", "**missed**") for row in rows),
     ]
-    lines += [f"| {' | '.join(cells)} |".replace("MISSED", "**missed**") for cells in rows]
+
+
+def _setting(record: dict[str, Any]) -> str:
+    """When, on what machine and with which versions, as a sentence."""
     machine = record["machine"]
     if "processor" in record:
-        machine += (
-            f", {record['processor']} ({', '.join(record['vectors'])}), load {record['load'][0]:g}"
-        )
-    setting = f"{record['date']}; {machine}; Python {record['python']}"
-    lines += [
-        "",
-        f"{setting}, {versions}.",
-        NOTE,
-    ]
-    return "\n".join(lines)
+        vectors = ", ".join(record["vectors"])
+        machine += f", {record['processor']} ({vectors}), load {record['load'][0]:g}"
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    return f"{record['date']}; {machine}; Python {record['python']}, {versions}."
 
 
-def write_into(readme: Path, record: dict[str, Any]) -> None:
-    """Replace the table between the markers in a Markdown file."""
-    text = readme.read_text(encoding="utf-8")
+def write_into(page: Path, table: str) -> None:
+    """Replace what stands between the markers in a Markdown file."""
+    text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     _, found, after = rest.partition(END)
     if not found:
-        raise SystemExit(f"{readme.name} has no lines {START!r} … {END!r}")
-    readme.write_text(f"{before}{START}\n{as_markdown(record)}\n{END}{after}", encoding="utf-8")
+        raise SystemExit(f"{page.name} has no lines {START!r} … {END!r}")
+    page.write_text(f"{before}{START}\n{table}\n{END}{after}", encoding="utf-8")

@@ -273,3 +273,23 @@ ROWS = (
     Row("doctor on PyTorch: step of the MLP", watched_step("mlp", "torch"), 1.05, "s"),
     Row("doctor on PyTorch: step of the GPT", watched_step("gpt", "torch"), 1.02, "s"),
 )
+
+HEADLINES = (
+    "scalar lesson: x**2, backward()",
+    "one recorded op: a + b, 32×32",
+    "step: Linear(10,1), batch 32, Adam",
+    "step: MLP 784-256-128-10, batch 64, Adam",
+    "step: GPT 4×128, 64 tokens, batch 12, AdamW",
+    "step: CNN 28×28, batch 64, Adam",
+    "LSTM 32→64, 50 steps, batch 32",
+    "MAML step, second order, 4 tasks",
+    "compiled step: Linear(10,1), batch 32, Adam",
+    "compiled step: MLP 784-256-128-10, batch 64",
+    "compiled step: GPT, against torch.compile",
+    "compiled step: CNN 28×28, batch 64",
+    "peak memory: GPT 4×128, 64 tokens, batch 12",
+    "import",
+    "installed size, with dependencies",
+    "doctor on PyTorch: step of the MLP",
+)
+"""The rows that the README shows."""

@@ -231,7 +231,7 @@ def _write_source(folder: Path, version: int) -> None:
     """What `taut doctor --fix` does with a script."""
     from types import SimpleNamespace
 
-    from tautograd._cli.fixing import Fixing
+    from tautograd._cli.doctor.fixing import Fixing
     from tautograd._doctor.fixes.offer import Fix
 
     path = folder / "train.py"
@@ -254,7 +254,7 @@ def _check_source(folder: Path) -> None:
 
 
 def _write_badge(folder: Path, version: int) -> None:
-    from tautograd._cli.verify_proof import write_badge
+    from tautograd._cli.verify.proof import write_badge
 
     write_badge(str(folder / "badge.json"), [], force=False)
 

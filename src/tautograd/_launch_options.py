@@ -21,19 +21,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ]
         parser.add_argument(*dict.fromkeys(both), **settings)  # type: ignore[arg-type]
 
-    add("-n", "--nproc-per-node", dest="ranks", default="1", metavar="N", help="how many ranks")
+    add("-n", "--nproc-per-node", dest="ranks", default="1", metavar="N", help="number of ranks")
     add(
         "--max-restarts",
         type=int,
         default=0,
         metavar="N",
-        help="restarts of all ranks when one fails",
+        help="restart all ranks up to N times when one fails",
     )
     add(
         "--min-ranks",
         type=int,
         metavar="N",
-        help="go on with fewer ranks if one fails again and again",
+        help="continue with fewer ranks if one keeps failing",
     )
     add("--log-dir", metavar="DIR", help="keep each rank's output: DIR/attempt_0/RANK/stdout.log")
     add(
@@ -41,23 +41,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--tee",
         nargs="?",
         const="3",
-        help="show each rank's output with its number before it",
+        help="show each rank's output, prefixed with its number",
     )
     add("-r", "--redirects", nargs="?", const="3", help="output to the log folder only")
     add("--master-addr", default="127.0.0.1", metavar="HOST", help="where ranks meet")
-    add("--master-port", type=int, default=0, metavar="PORT", help="(a free port is found)")
-    add("--nnodes", default="1", metavar="N", help="machines: more than one need --hostfile")
+    add("--master-port", type=int, default=0, metavar="PORT", help="default: a free port")
+    add("--nnodes", default="1", metavar="N", help="machines; more than one needs --hostfile")
     add("--node-rank", type=int, default=0, help=argparse.SUPPRESS)
-    add("--standalone", action="store_true", help="one machine, which is the default")
+    add("--standalone", action="store_true", help="one machine (the default)")
     add("--rdzv-id", dest="run_id", metavar="ID", help="a name for the job")
     add("--hostfile", metavar="FILE", help="machines, for MPI's own launcher (mpiexec -f FILE)")
-    add("--no-python", action="store_true", help="what follows is a program, not a Python script")
+    add("--no-python", action="store_true", help="the target is a program, not a Python script")
     add("--run-path", action="store_true", help=argparse.SUPPRESS)
     for name in _TAKEN:
         add(name, help=argparse.SUPPRESS)
     parser.add_argument("--as-torch", action="store_true", help="'import torch' means tautograd")
-    add("-m", "--module", dest="is_module", action="store_true", help="what follows is a module")
+    add("-m", "--module", dest="is_module", action="store_true", help="the target is a module")
     parser.add_argument(
         "target", nargs=argparse.REMAINDER, metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched",
+        help="the script and its own arguments, passed through unchanged",
     )  # fmt: skip

@@ -61,7 +61,7 @@ class OpOverloadPacket:
                 given = inspect.signature(self._function).bind_partial(*args, **kwargs).arguments
                 kwargs = kwargs if "reduction" in given else {**kwargs, "reduction": 1}
             if "out" in kwargs and self._name in _OUT_IN_SCHEMA_ALONE:
-                from ._ops.declare.public import write_out
+                from ._ops.declare.out_argument import write_out
 
                 out = kwargs["out"]
                 rest = {name: value for name, value in kwargs.items() if name != "out"}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tautograd
-from tautograd._cli.doctor_live import serving
+from tautograd._cli.doctor.live import serving
 from tautograd._cli.local_page import LocalPage, Refused
 from tautograd._cli.view_live import Live, leaves_of
 from tautograd._view.view import view

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tautograd._cli.main import main
-from tautograd._cli.verify_proof import NAMESPACE
+from tautograd._cli.verify.proof import NAMESPACE
 
 CODE = """
 import tautograd as torch

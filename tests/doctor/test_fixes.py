@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tautograd._doctor.fixes import offer
 from tautograd._doctor.fixes.offer import Outcome, holds, mended
 from tautograd._doctor.fixes.source import Source
+from tautograd._doctor.report.rule_pages import rule_called
 from tautograd._user_code.owners import Owner, owners
 from tautograd._user_code.sites import Site
 
@@ -55,6 +58,20 @@ def test_columns_are_counted_in_bytes():
 def test_a_block_loses_its_with():
     source = Source("with torch.no_grad():\n    a = b\n    c = d\ne = f\n")
     assert source.unwrapped(source.statements[0]) == "a = b\nc = d\ne = f\n"
+
+
+def test_every_writer_that_is_there_is_asked(tmp_path):
+    """Writers are found by their folder: a module that no list names was never loaded."""
+    for path in Path(offer.__file__).parent.glob("*.py"):
+        if "@writes(" in path.read_text(encoding="utf-8"):
+            assert f"{offer.__package__}.{path.stem}" in sys.modules, path.stem
+    file = tmp_path / "loop.py"
+    file.write_text(rule_called("TG313").bug.strip() + "\n", encoding="utf-8")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = finding("TG313", file, 1 + [line.endswith("# here") for line in lines].index(True))
+    ((_, fix),) = mended([found], 9, lambda changed: Outcome([], 9))
+    assert fix is not None
+    assert "+            out = torch.tanh(layer(out))" in fix.diff()
 
 
 def test_only_what_holds_is_offered(tmp_path):

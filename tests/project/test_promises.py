@@ -16,6 +16,19 @@ def test_importing_tautograd_imports_neither_pytorch_nor_anything_slow():
     assert got.stdout == "[]\n"
 
 
+def test_importing_tautograd_loads_nothing_that_only_some_programs_need():
+    """Each of these costs a part of the time that importing may take (a seventh of PyTorch's)."""
+    text = (
+        "import sys, numpy\n"
+        "before = set(sys.modules)\n"
+        "import tautograd, gc\n"
+        "unwanted = {'numpy.typing', 'glob', 'fnmatch', 'string', 'llvmlite', 'scipy', 'json', 'logging'}\n"
+        "print(sorted(unwanted & (sys.modules.keys() - before)), gc.isenabled())\n"
+    )
+    got = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert got.stdout == "[] True\n"
+
+
 def test_the_version_is_told_in_one_place(project):
     import tautograd
     from tautograd._version import __version__

@@ -11,7 +11,7 @@ from typing import Any
 
 import tautograd
 from tautograd import view
-from tautograd._cli.doctor_live import serving
+from tautograd._cli.doctor.live import serving
 from tautograd._cli.local_page import LocalPage
 from tautograd._cli.view_live import leaves_of
 from tautograd._doctor.report.page import as_page

@@ -7,7 +7,6 @@ computes it with NumPy's functions.
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,8 +34,10 @@ class Library(NamedTuple):
 def openblas() -> Library | None:
     """The library that NumPy's wheels bring."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
-    for path in glob.glob(os.path.join(folder, "libscipy_openblas*")):
-        library = ctypes.CDLL(path)
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        if not name.startswith("libscipy_openblas"):
+            continue
+        library = ctypes.CDLL(os.path.join(folder, name))
         for ending, bits in (("64_", 64), ("", 32)):
             found = Library(library, ending, bits)
             if found.function("sgemm_") is not None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -39,6 +40,19 @@ def once(make: Callable[[], Result]) -> Callable[[], Result]:
         return found[0]
 
     return made
+
+
+@contextlib.contextmanager
+def collector_waits() -> Iterator[None]:
+    """For an import that makes thousands of objects, all of which are kept: the garbage collector would walk
+    through them again and again and find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _hold() -> None:

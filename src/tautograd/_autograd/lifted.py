@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._arrays.attributes import ArrayAttributes
 from .._ops.declare.subclasses import looks_for_others
 from .._tensor.tensor import Tensor, make
 from .apply import apply
@@ -69,7 +70,7 @@ def _constants(value: Any) -> Any:
     return value
 
 
-class Lifted(NDArrayOperatorsMixin):
+class Lifted(ArrayAttributes, NDArrayOperatorsMixin):
     """A tensor that stands where an array stands."""
 
     __slots__ = ("tensor",)
@@ -78,19 +79,8 @@ class Lifted(NDArrayOperatorsMixin):
         self.tensor = tensor
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return tuple(self.tensor._data.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.tensor._data.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
 
     @property
     def dtype(self) -> Any:

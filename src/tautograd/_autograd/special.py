@@ -193,13 +193,13 @@ def jvp_of(
             t if t is not None else _zero_of(x, linear=_is_operand(op, i))
             for i, (x, t) in enumerate(zip(inputs, tangents, strict=True))
         )
-        return _again(op, along, parameters, compute, on_arrays)
+        return _on_tangents(op, along, parameters, compute, on_arrays)
     terms = []
     if jvp == MULTILINEAR:
         for i, t in enumerate(tangents):
             if t is not None:
                 replaced = (*inputs[:i], t, *inputs[i + 1 :])
-                terms.append(_again(op, replaced, parameters, compute, on_arrays))
+                terms.append(_on_tangents(op, replaced, parameters, compute, on_arrays))
         return _total(terms)
     put = _array_of if on_arrays else lift
     saved = [put(tuple(inputs))] if op.variadic else [put(x) for x in inputs]
@@ -228,7 +228,9 @@ def jvp_of(
     return _total(terms)
 
 
-def _again(op: Op, inputs: Any, parameters: dict[str, Any], compute: Any, on_arrays: bool) -> Any:
+def _on_tangents(
+    op: Op, inputs: Any, parameters: dict[str, Any], compute: Any, on_arrays: bool
+) -> Any:
     """The operation itself, applied to tangents."""
     if not on_arrays or op.is_view:  # the tangent of a view is a view of the tangent
         return apply_special(op, inputs, parameters, compute)

@@ -6,18 +6,9 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import (
-    doctor,
-    evidence,
-    lab,
-    launch,
-    replay,
-    run,
-    simulate,
-    summary,
-    verify,
-    view,
-)
+from tautograd._cli import evidence, lab, launch, replay, run, simulate, summary, view
+from tautograd._cli.doctor import command as doctor
+from tautograd._cli.verify import command as verify
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to: 1 is for findings alone.

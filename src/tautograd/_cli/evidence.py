@@ -15,8 +15,7 @@ examples:
   taut evidence diff before.json after.json
   taut evidence schema
 
-Exit status: 0 (diff: the same), 1 (diff: they differ, be it in the code alone), 2 a file is refused,
-and why."""
+Exit status: 0 (diff: the same), 1 (diff: they differ, even if only in the code), 2 a file is refused."""
 
 _FINE, _DIFFERENT, _INTERRUPTED = 0, 1, 130
 
@@ -24,13 +23,13 @@ _FINE, _DIFFERENT, _INTERRUPTED = 0, 1, 130
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut evidence`."""
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
-    show = actions.add_parser("show", help="what a file is about, and the report it holds")
+    show = actions.add_parser("show", help="show what a file is about, and its report")
     show.add_argument("file", metavar="FILE")
-    diff = actions.add_parser("diff", help="two files, item by item, and why they could differ")
+    diff = actions.add_parser("diff", help="compare two files item by item, with likely causes")
     diff.add_argument("before", metavar="A")
     diff.add_argument("after", metavar="B")
-    diff.add_argument("--all", action="store_true", help="list what is the same, too")
-    schema = actions.add_parser("schema", help="the JSON Schema of evidence files")
+    diff.add_argument("--all", action="store_true", help="also list what is the same")
+    schema = actions.add_parser("schema", help="print the JSON Schema of evidence files")
     for action in (show, diff, schema):
         action.add_argument("--json", action="store_true", help="print JSON")
 

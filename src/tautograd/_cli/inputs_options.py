@@ -11,13 +11,17 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     one_of.add_argument(
         "--inputs",
         metavar="SHAPES",
-        help="draw them: '3x4:float64,5' is two tensors; ':int64<10' draws integers below 10; "
-        "'scalar' has no dimension; '=2.5' is a plain number; 'x=3x4,n==2' go by keyword",
+        help="draw random inputs: '3x4:float64,5' is two tensors; ':int64<10' draws integers below 10; "
+        "'scalar' is zero-dimensional; '=2.5' is a plain number; 'x=3x4,n==2' are keyword arguments",
     )
     one_of.add_argument(
-        "--inputs-from", metavar="PKG.MOD:FN", help="a function without arguments that makes them"
+        "--inputs-from",
+        metavar="PKG.MOD:FN",
+        help="a function without arguments that returns the inputs",
     )
-    one_of.add_argument("--inputs-file", metavar="FILE", help="a .npy or .npz file that holds them")
+    one_of.add_argument(
+        "--inputs-file", metavar="FILE", help="a .npy or .npz file that holds the inputs"
+    )
     parser.add_argument("--checkpoint", metavar="FILE", help="load the module's parameters from it")
 
 

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tautograd._lab.learner import Learner
     from tautograd._lab.progress import Progress
 
-SUMMARY = "lessons: see backpropagation, break it, mend it, and keep the evidence"
+SUMMARY = "lessons: see backpropagation, break it, fix it, and keep the evidence"
 EXAMPLE = """\
 examples:
-  taut lab                        goes on where you are, lesson by lesson
-  taut lab chain-rule             this lesson (its number does as well)
-  taut lab --list                 all lessons, and how far you are
+  taut lab                        resumes where you are, lesson by lesson
+  taut lab chain-rule             this lesson (its number works too)
+  taut lab --list                 all lessons, and your progress
   taut lab --engine torch         the same programs on PyTorch
   taut lab --auto chain-rule      shows a lesson with the model answers
   taut lab --notebook DIR         writes the lessons as notebooks
 
 At every question: ? gives a hint, skip shows the answer, q (or Ctrl-C) stops and keeps your place.
-Without a terminal, answers are read from stdin, one per line; when there are no more, the model
-answers are taken. Exit status: 0 fine, 1 a lesson saw something else than it says, 2 could not run."""
+Without a terminal, answers are read from stdin, one per line, and then the model
+answers are used. Exit status: 0 fine, 1 a lesson observed something else than it says, 2 could not run."""
 
 _FINE, _FOUND, _INTERRUPTED = 0, 1, 130
 
@@ -39,23 +39,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "taut lab [options] [lesson]"
     add = parser.add_argument
     add("name", nargs="?", metavar="NAME", help="a lesson, by name or number")
-    add("--list", action="store_true", help="list the lessons, and nothing else")
+    add("--list", action="store_true", help="only list the lessons")
     add(
         "--engine",
         choices=("tautograd", "torch"),
         default="tautograd",
-        help="what the programs run on (default: tautograd)",
+        help="engine that runs the programs (default: tautograd)",
     )
-    add("--auto", action="store_true", help="ask nothing, take the model answers, keep no progress")
-    add("--again", action="store_true", help="begin the lesson again; your files are kept")
+    add("--auto", action="store_true", help="ask nothing, use the model answers, save no progress")
+    add("--again", action="store_true", help="start the lesson again; your files are kept")
     add(
         "--progress",
         metavar="FILE",
-        help="where progress is kept; the files of the lessons are beside it "
+        help="where progress is saved; the lessons' files are beside it "
         "(default: the variable TAUTOGRAD_LAB_PROGRESS, else your data folder)",
     )
     add("--notebook", metavar="DIR", help="write the lesson, or all of them, as notebooks")
-    add("--json", action="store_true", help="print JSON: the list, or what came of a lesson")
+    add("--json", action="store_true", help="print JSON: the list, or the outcome of a lesson")
 
 
 def execute(namespace: argparse.Namespace) -> int:

@@ -12,11 +12,11 @@ examples:
   taut launch -n 4 train.py --epochs 3              four ranks of a script, on the engine it imports
   taut launch -n 4 --as-torch train.py              a PyTorch script, unchanged, on tautograd and MPI
   taut launch -n 4 --log-dir logs --tee train.py    each rank's output in a file, and here with its number
-  taut launch -n 4 --max-restarts 3 train.py        start all ranks again when one fails
+  taut launch -n 4 --max-restarts 3 train.py        restart all ranks when one fails
   taut launch -n 8 --nnodes 2 --hostfile hosts t.py two machines, by MPI's own launcher
 
-torchrun's options are understood. Options of taut come before the script. The exit status is 0, that of the
-rank that failed first (128 and the signal's number if it was killed), or 2 when there is nothing to run."""
+taut launch accepts torchrun's options. Options of taut come before the script. The exit status is 0, that of the
+rank that failed first (128 plus the signal's number if it was killed), or 2 if there is nothing to run."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

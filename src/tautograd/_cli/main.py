@@ -30,7 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="taut",
         description="Backpropagation you can prove: autodiff with PyTorch's API, on NumPy.",
-        epilog="example:\n  taut run --as-torch train.py\n\n'taut COMMAND --help' says more.",
+        epilog="example:\n  taut run --as-torch train.py\n\nRun 'taut COMMAND --help' for details.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -15,19 +15,19 @@ from tautograd._cli.progress import Progress
 from tautograd._files.printable import printable
 from tautograd._files.terminal import Lines, say
 
-SUMMARY = "run the verification of an evidence file again, and say what is the same and what is not"
+SUMMARY = "repeat the verification of an evidence file, and list what is the same and what is not"
 EXAMPLE = """\
 examples:
-  taut replay fn.json                        what the file is about, if it is in this project
+  taut replay fn.json                        the function in the file, if it is in this project
   taut replay fn.json pkg.mod:fn             this function, wherever it is
-  taut replay fn.json --engine torch         with one thing changed on purpose
+  taut replay fn.json --engine torch         with one deliberate change
 
-What the file names is imported and run by itself only if it is defined in a file of the project of
-the current folder, and that file is the one the evidence was made with, byte for byte; else name it.
-To replay evidence in a folder of somebody else's is to run their code.
+Without a TARGET, the function named in the evidence is imported and run only if it is defined in a
+file of the current folder's project, and that file is byte for byte the one the evidence was made with.
+To replay evidence in somebody else's folder is to run their code.
 
-Exit status: 0 the results are the same (other code or data that leads to them is named, and is no
-failure), 1 they differ, 2 could not run. With --exact: 0 only if everything is the same, bit for bit."""
+Exit status: 0 the results are the same (code or data that changed is named, but is no failure),
+1 they differ, 2 could not run. With --exact: 0 only if everything is the same, bit for bit."""
 
 _SAME, _DIFFERS, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -41,15 +41,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_inputs(parser)
     add_engine(parser)
-    parser.add_argument("--seed", type=int, metavar="N", help="another seed")
+    parser.add_argument("--seed", type=int, metavar="N", help="use another seed")
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="fail for other code or data with the same results, too, and for other rounding",
+        help="also fail if code, data or rounding differ and the results are the same",
     )
-    parser.add_argument("--all", action="store_true", help="list what is the same, too")
+    parser.add_argument("--all", action="store_true", help="also list what is the same")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", action="store_true", help="print nothing; the status says it")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing; rely on the exit status"
+    )
 
 
 def execute(namespace: argparse.Namespace) -> int:
@@ -110,6 +112,6 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     except (EvidenceError, CannotRun, KeyboardInterrupt):
         raise
     except BaseException as error:  # code may raise what is derived from that alone
-        from tautograd._cli.verify import why_not
+        from tautograd._cli.verify.command import why_not
 
         raise CannotRun(why_not(job.target, error), lines=True) from error

@@ -16,11 +16,11 @@ examples:
   taut run script.py --epochs 3        as 'python script.py --epochs 3' would
   taut run --as-torch train.py         a PyTorch script, unchanged, on tautograd
   taut run --as-torch -m package.main  a module, as 'python -m package.main' would
-  taut run --check train.py            runs nothing: lists PyTorch's names in it that are missing here
+  taut run --check train.py            runs nothing: lists the PyTorch names in it that are missing here
 
-Options of taut come before the script; all that follows it belongs to the script. The exit status
-is the script's own, or 2 when there is nothing to run. With --check it is 0 when all names are here, 1
-when some are missing, and 2 when the script cannot be read."""
+Options of taut come before the script; everything after it belongs to the script. The exit status
+is the script's own, or 2 if there is nothing to run. With --check it is 0 if all names exist here, 1
+if some are missing, and 2 if the script cannot be read."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -11,13 +11,13 @@ def add_script(parser: argparse.ArgumentParser) -> None:
     """Add `--as-torch`, `-m`, and the script with all that follows it."""
     parser.add_argument("--as-torch", action="store_true", help=AS_TORCH)
     parser.add_argument(
-        "-m", dest="is_module", action="store_true", help="what follows is a module, not a file"
+        "-m", dest="is_module", action="store_true", help="the target is a module, not a file"
     )
     parser.add_argument(
         "target",
         nargs=argparse.REMAINDER,
         metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched",
+        help="the script and its own arguments, passed through unchanged",
     )
 
 

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from tautograd.distributed._simulation.replay import Predicted
     from tautograd.distributed._simulation.steps import Step
 
-SUMMARY = "say how a script would scale: its step on 8 to 10,000 ranks, from a recording of a few"
+SUMMARY = "predict how a script scales: its step on 8 to 10,000 ranks, from a recording of a few"
 EXAMPLE = """\
 examples:
   taut simulate -n 2 train.py                        record two ranks; a network of 8 GPUs to a machine
   taut simulate -n 2 --network ethernet-25 train.py  slower links (here: this machine, measured)
-  taut simulate -n 2,4 train.py                      two recordings: how sizes grow is read off them
+  taut simulate -n 2,4 train.py                      two recordings, which show how sizes grow
   taut simulate -n 2 --network bandwidth=12.5,latency=5,node=8,inner_bandwidth=200 train.py
   taut simulate -n 2 --jitter 0.05 --failures 2e-5 --checkpoint-seconds 60 train.py
   taut simulate --recording steps.json --ranks 64,512,10000 --jitter 0.1
 
-Ranks compute what they computed when recorded, as many samples each (--strong: the same samples among more ranks).
-Exit status: 0, 2 if nothing could be said, or that of the script."""
+Each rank computes what it computed when recorded, on as many samples (--strong: the same samples among more ranks).
+Exit status: 0, 2 if no prediction was possible, or that of the script."""
 
 _FINE, _COULD_NOT = 0, 2
 _FORMAT = "tautograd recording"
@@ -85,22 +85,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_share,
         default=0.0,
         metavar="X",
-        help="standard deviation of a rank's step, as a share of it",
+        help="standard deviation of a rank's step time, as a fraction of it",
     )
     add(
         "--spread",
         type=_share,
         default=0.0,
         metavar="X",
-        help="standard deviation of the ranks' own paces (GPUs of one kind: about 0.015)",
+        help="standard deviation between ranks' speeds (GPUs of one kind: about 0.015)",
     )
-    add("--slow", type=_share, default=0.0, metavar="X", help="the share of ranks that are slow")
+    add("--slow", type=_share, default=0.0, metavar="X", help="the fraction of ranks that are slow")
     add(
         "--slowdown",
         type=_share,
         default=1.5,
         metavar="X",
-        help="how many times as long (default: 1.5)",
+        help="how many times as long slow ranks take (default: 1.5)",
     )
     add("--failures", type=_share, default=0.0, metavar="X", help="failures per rank and hour")
     add(
@@ -108,35 +108,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_share,
         default=30.0,
         metavar="S",
-        help="to write a checkpoint (default: 30)",
+        help="time to write a checkpoint (default: 30)",
     )
     add(
         "--checkpoint-every",
         type=_share,
         metavar="S",
-        help="seconds of work between checkpoints (default: what loses least)",
+        help="seconds of work between checkpoints (default: the interval that loses least)",
     )
     add(
         "--restart-seconds",
         type=_share,
         default=300.0,
         metavar="S",
-        help="from a failure to the next step (default: 300)",
+        help="time from a failure to the next step (default: 300)",
     )
-    add("--strong", action="store_true", help="the recorded work shared among all ranks")
+    add("--strong", action="store_true", help="split the recorded work among all ranks")
     add(
         "--clock",
         choices=("cpu", "wall"),
-        help="what computing is measured by (default: cpu where ranks share cores, else wall)",
+        help="clock that measures computing (default: cpu if ranks share cores, else wall)",
     )
-    add("--recording", metavar="FILE", help="a recording kept by --save, in place of a script")
-    add("--save", metavar="FILE", help="keep the recording")
-    add("--seed", type=int, default=0, metavar="N", help="of the stragglers' luck (default: 0)")
+    add("--recording", metavar="FILE", help="use a recording made by --save instead of a script")
+    add("--save", metavar="FILE", help="save the recording")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the random delays (default: 0)")
     add("--json", action="store_true", help="print JSON")
     add("--as-torch", action="store_true", help="'import torch' means tautograd")
-    add("-m", dest="is_module", action="store_true", help="what follows is a module")
+    add("-m", dest="is_module", action="store_true", help="the target is a module")
     add("target", nargs=argparse.REMAINDER, metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched")  # fmt: skip
+        help="the script and its own arguments, passed through unchanged")  # fmt: skip
 
 
 def execute(namespace: argparse.Namespace) -> int:
@@ -236,7 +236,7 @@ def _read(path: str) -> tuple[Any, str]:
 
 def _recorded(namespace: argparse.Namespace, ranks: int) -> list[list[dict[str, Any]]] | int:
     """What so many ranks of the script did, or the status they failed with."""
-    from tautograd._cli.doctor_ranks import engine_of
+    from tautograd._cli.doctor.ranks import engine_of
     from tautograd.distributed._launcher import Options, launch
     from tautograd.distributed._simulation.steps import read
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 SUMMARY = "layers, shapes, parameters, FLOPs and memory of a script's model"
 EXAMPLE = """\
 examples:
-  taut summary train.py                      of the first model that the script calls
+  taut summary train.py                      the first model that the script calls
   taut summary --html model.html train.py    as a page
   taut summary --as-torch train.py           'import torch' means tautograd
   taut summary --json train.py > model.json
 
-Options of taut come before the script, which is stopped once its model has run for the first time. What
-it prints until then goes to stderr. Exit status: 0 fine, 2 could not run or no model was called, 3 the
+Options of taut come before the script, which is stopped after its model has run once. Its
+output until then goes to stderr. Exit status: 0 fine, 2 could not run or no model was called, 3 the
 script failed."""
 
 _FINE, _COULD_NOT_RUN = 0, 2

@@ -26,24 +26,24 @@ SUMMARY = "draw the graph of a script's backward pass, with values and gradients
 EXAMPLE = """\
 examples:
   taut view script.py                        the first backward(), in script.view.html
-  taut view --show --step 3 train.py         the third, and opens it in the browser
+  taut view --show --step 3 train.py         the third, opened in the browser
   taut view -o gpt.html --as-torch gpt.py    'import torch' means tautograd
   taut view --json script.py > graph.json    nodes, edges, values and gradients
   taut view --svg graph.svg script.py        a picture; --png and --gif need Chromium, --dot nothing
   taut view --live train.py                  a local page: change a leaf, and the script runs again
-  taut view --no-source -o out.html s.py     a page without files and lines, to be sent around
+  taut view --no-source -o out.html s.py     a page without files and lines, to share
   taut view --run --steps 100 train.py       a page of the run, train.run.html: loss, norms, findings
 
-Options of taut come before the script; all that follows it belongs to the script, which is stopped
-once the pass has run (--run lets it go on). Exit status: 0 fine, 1 something in it is not finite (with
+Options of taut come before the script; everything after it belongs to the script, which is stopped
+after that pass (with --run it runs to its end). Exit status: 0 fine, 1 something in the graph is not finite (with
 --run: findings), 2 could not run or the page could not be written, 3 the script failed (a status above
 1 that it chose itself is kept)."""
 
 _FINE, _FOUND, _COULD_NOT_RUN = 0, 1, 2
 PICTURES = {
-    "svg": "write the graph as a picture that stays sharp",
-    "png": "write what the page shows first as a PNG; Chromium draws it",
-    "gif": "write backward, step by step, as a moving picture; Chromium draws it",
+    "svg": "write the graph as a vector picture",
+    "png": "write the page's initial view as a PNG; needs Chromium",
+    "gif": "write backward, step by step, as an animation; needs Chromium",
     "dot": "write the graph for Graphviz",
 }
 
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--force",
         action="store_true",
-        help="replace a file that tautograd did not make by the page",
+        help="let the page replace a file that tautograd did not make",
     )
     add("--step", type=positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
     add("--show", action="store_true", help="open the page in the browser")
@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--editor-links",
         action="store_true",
-        help="write full paths into the page, so that a click on a line opens it in an editor here",
+        help="write full paths into the page, so a click on a line opens your editor",
     )
     add(
         "--live",

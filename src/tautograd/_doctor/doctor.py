@@ -19,7 +19,7 @@ from .rules.base import Rule
 from .state.history import History
 from .state.step_numbers import Numbers
 from .watch.backward_flow import Flow
-from .watch.dispatch import Hearing
+from .watch.dispatch import Dispatcher
 from .watch.living import living_optimizers
 from .watch.nan_risks import Risks
 from .watch.observer import Observer
@@ -30,7 +30,7 @@ class StopTraining(BaseException):
     """Raised after the number of steps that was asked for."""
 
 
-class Doctor(Hearing, Reporting):
+class Doctor(Dispatcher, Reporting):
     """Watches training loops from `start()` to `stop()`; a context manager does both.
 
     `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings;
@@ -71,7 +71,7 @@ class Doctor(Hearing, Reporting):
         self.risks = Risks(self)
         self.iteration = OneIteration(self)
         self.rules = [rule(self) for rule in RULES if self.wanted(rule.code)]
-        self.hearing = {
+        self.listeners = {
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
             for name in vars(Rule)
             if name.startswith(("before_", "after_", "on_"))
@@ -122,7 +122,7 @@ class Doctor(Hearing, Reporting):
         with self.quietly():
             self.numbers.finish()
         self._observers = []
-        self.lines.stop("risks")
+        self.lines.end()
         for rule in self.rules:
             with self.quietly():
                 rule.at_end()

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
-Doubles = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Doubles: TypeAlias = "npt.NDArray[np.float64]"
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _SPLITTER = 2.0**27 + 1.0

@@ -14,10 +14,9 @@ once in 2**29 steps, where the double rounding shows as one unit in the last pla
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from .._arrays.kernels import BLOCK as KERNEL_BLOCK
 from .._arrays.kernels import kernel_for_work
@@ -25,7 +24,10 @@ from . import arithmetic
 from .arithmetic import Doubles
 from .engine import Generator, floats_of, unit_doubles
 
-Floats = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float32]"
 
 BLOCK = 16
 _HALF = BLOCK // 2

@@ -7,17 +7,19 @@ element type and casts the result.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from . import arithmetic, names
 from .box_muller import BLOCK, block_normals, serial_normals
 from .engine import Generator, unit_doubles, unit_floats
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 _REAL_PART: dict[np.dtype, np.dtype] = {
     np.dtype(np.complex64): np.dtype(np.float32),

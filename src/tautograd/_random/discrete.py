@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from . import arithmetic, names
 from .continuous import exponential
 from .engine import Generator, coins, unit_doubles, unit_floats
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 _MOST_CATEGORIES = 2**24
 NO_PROBABILITY = "bernoulli: expected every p to be in [0, 1] (p_in >= 0 && p_in <= 1)"

@@ -12,13 +12,15 @@ import math
 import os
 import weakref
 from ctypes import string_at
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from .._arrays.kernels import BLOCK, kernel_for_work
 from .._arrays.once import held_at_fork, making
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 DEFAULT_SEED = 67280421310721
 _WORDS = 624

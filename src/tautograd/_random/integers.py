@@ -7,17 +7,19 @@ PyTorch reduces a random word modulo the range: a 32-bit word while the range is
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from . import names
 from .arithmetic import bfloat16, narrow
 from .engine import Generator
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 _INT64_LOWEST, _INT64_HIGHEST = -(2**63), 2**63 - 1
 _WIDE_RANGE = 2**28

@@ -6,13 +6,15 @@ when a bound is out of range.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from .arithmetic import bfloat16
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class _Names(NamedTuple):

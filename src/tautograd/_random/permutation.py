@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._arrays.kernels import kernel_for_work
 from . import names
 from .arithmetic import narrow
 from .engine import Generator
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Below this the list of swaps is faster than sorting and doubling.
 _LOOP_UP_TO = 600

@@ -9,16 +9,18 @@ which PyTorch computes them: that of the array for its own arithmetic, double fo
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from . import names
 from .arithmetic import narrow
 from .engine import Generator, Lookahead
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 # log(k!) minus Stirling's formula, for k below ten.
 _STIRLING_TAIL = (

@@ -16,8 +16,8 @@ from .._arrays.batching.batched import BatchedArray
 from .._arrays.formats import empty_preserving, preserve_format
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
+from .._ops.declare.in_place_twins import write_into
 from .._ops.declare.memory_overlap import refuse_overlap
-from .._ops.declare.public import write_into
 from .._ops.shape.copy_fill import unrecorded
 from .._random import Generator, lay_out, normal
 from .random_nodes import drawn

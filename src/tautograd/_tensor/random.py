@@ -14,8 +14,8 @@ from .._arrays.dtypes import dtype as Dtype
 from .._autograd.modes import modes
 from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.declare.memory_overlap import refuse_overlap
+from .._ops.declare.out_argument import warn_of_resize
 from .._ops.declare.promotion import plain_number, real_number
-from .._ops.declare.public import warn_of_resize
 from .arguments import (
     as_size,
     checked_size,

@@ -45,6 +45,7 @@ class Elementwise(Optimizer):
     """Parameters that follow their gradients element by element."""
 
     _scalars: tuple[str, ...] = ("step",)
+    _shaped: tuple[str, ...]  # states with the parameter's shape, where no option changes them
     _formula_varies = False  # whether the step count decides which numbers the formula has
     _capturable_devices = CAPTURABLE
     _capturable_names = "params and state_steps"
@@ -64,7 +65,7 @@ class Elementwise(Optimizer):
 
     def _names(self, group: Group) -> tuple[str, ...]:
         """The states that have the shape of the parameter."""
-        raise NotImplementedError
+        return self._shaped
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
         """What chooses between variants of the formula."""
@@ -203,6 +204,17 @@ class Elementwise(Optimizer):
                 for name in self._scalars:
                     if not isinstance(saved[name], Tensor):
                         saved[name] = scalar(float(saved[name]), group)
+
+
+class TwoMoments(Elementwise):
+    """Averages of the gradient and of its square; a decay of weights in the gradient, or beside the step."""
+
+    _shaped = ("exp_avg", "exp_avg_sq")
+    _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        maximize, decays = super()._flags(group)
+        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
 
 def state_like(p: Tensor, value: Any = 0) -> Tensor:

@@ -18,6 +18,7 @@ class Adadelta(Elementwise):
 
     _capturable_devices = CAPTURABLE[:-1]
     _defaults_of_old = USUAL_SETTINGS
+    _shaped = ("square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -40,9 +41,6 @@ class Adadelta(Elementwise):
             "lr rho eps weight_decay maximize capturable foreach differentiable",
         )
         super().__init__(params, defaults)
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return "square_avg", "acc_delta"
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])

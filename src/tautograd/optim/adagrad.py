@@ -22,6 +22,7 @@ class Adagrad(Elementwise):
         "differentiable": False,
         "fused": None,
     }
+    _shaped = ("sum",)
 
     def __init__(
         self,
@@ -61,9 +62,6 @@ class Adagrad(Elementwise):
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return ("sum",)
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])

@@ -19,6 +19,7 @@ class Adamax(Elementwise):
     """The variant of Adam with the infinity norm (Kingma and Ba, 2015)."""
 
     _defaults_of_old = USUAL_SETTINGS
+    _shaped = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -39,9 +40,6 @@ class Adamax(Elementwise):
             "lr betas eps weight_decay foreach maximize differentiable capturable",
         )
         super().__init__(params, defaults)
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return "exp_avg", "exp_inf"
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])

@@ -21,6 +21,7 @@ class ASGD(Elementwise):
     _formula_varies = True
     _capturable_names = "params, mus, etas, and state_steps"
     _defaults_of_old = USUAL_SETTINGS
+    _shaped = ("ax",)
 
     def __init__(
         self,
@@ -45,9 +46,6 @@ class ASGD(Elementwise):
     def _new_state(self, p: Tensor, group: Group) -> State:
         start = {"eta": scalar(float(group["lr"]), group), "mu": scalar(1.0, group)}
         return super()._new_state(p, group) | start
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return ("ax",)
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, etas, mus = scalars

@@ -7,18 +7,17 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check_settings, chosen
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, at, number, scalar
+from ._elementwise import Group, State, TwoMoments, advance, at, number, scalar
 from ._formulas import add, addcdiv, divide, moments, sqrt
 
 __all__ = ["NAdam"]
 
 
-class NAdam(Elementwise):
+class NAdam(TwoMoments):
     """Adam that looks ahead along its momentum (Dozat, 2016)."""
 
     _scalars = ("step", "mu_product")
     _capturable_names = "params, mu_products and state_steps"
-    _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -46,13 +45,6 @@ class NAdam(Elementwise):
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         return super()._new_state(p, group) | {"mu_product": scalar(1.0, group)}
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
-
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        maximize, decays = super()._flags(group)
-        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, products = scalars

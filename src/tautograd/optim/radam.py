@@ -7,17 +7,16 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check_settings, chosen
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
+from ._elementwise import Group, TwoMoments, advance, number
 from ._formulas import add, divide, moments, multiply, over, sqrt
 
 __all__ = ["RAdam"]
 
 
-class RAdam(Elementwise):
+class RAdam(TwoMoments):
     """Adam with a rectified learning rate (Liu et al., 2020)."""
 
     _formula_varies = True
-    _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -40,13 +39,6 @@ class RAdam(Elementwise):
             "differentiable",
         )
         super().__init__(params, defaults)
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
-
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        maximize, decays = super()._flags(group)
-        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])

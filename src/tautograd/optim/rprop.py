@@ -19,6 +19,7 @@ class Rprop(Elementwise):
     """Resilient backpropagation (Riedmiller and Braun, 1993)."""
 
     _defaults_of_old = USUAL_SETTINGS
+    _shaped = ("prev", "step_size")
 
     def __init__(
         self,
@@ -48,9 +49,6 @@ class Rprop(Elementwise):
             "prev": state_like(p),
             "step_size": make(np.full_like(p._grad._data, size)),
         }
-
-    def _names(self, group: Group) -> tuple[str, ...]:
-        return "prev", "step_size"
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
         return (bool(group["maximize"]),)

@@ -5,7 +5,8 @@ and corrections and sound loops accused. With `--verbose`, what was said of each
 engine, a half, a family or a case), only those; with `--families`, only numbers, family by family,
 so that the half that is only counted can be counted without a look at its cases. `seen` is the counted
 half of the families that were looked at while rules were tried, `-later` what was collected when the rules
-were there already, `-newest` what was collected after that.
+were there already, `-newest` what was collected after that, `-blind` what was collected by someone who had not seen
+the rules.
 """
 
 from __future__ import annotations

@@ -22,6 +22,13 @@ LATER = frozenset(("calendars", "gathering", "owners", "pairings", "passes", "te
 """Families collected when the rules were there, and drawn before the doctor was run on any of them."""
 NEWEST = frozenset(("axes_again", "dropped_terms", "modes_again", "owners_again"))
 """Families collected after those, likewise drawn before the doctor was run on any of them."""
+BLIND = frozenset(
+    (
+        "adaptations", "distances", "federations", "generators", "pipelines", "readings",
+        "resumptions", "rewards", "sound_practice",
+    )
+)  # fmt: skip
+"""Families collected without a look at the rules, and drawn before the doctor was run on any of them."""
 OWN = frozenset(("disconnected", "timetables"))
 """Families that were written for the rules, and are all there to develop on."""
 
@@ -40,9 +47,19 @@ def parts() -> dict[str, str]:
             part[case.name] += "-later"
         elif case.family in NEWEST:
             part[case.name] += "-newest"
+        elif case.family in BLIND:
+            part[case.name] += "-blind"
         elif case.family in SEEN and part[case.name] == "count":
             part[case.name] = "seen"
+    for name in blind_sound():
+        part[name] += "-blind"
     return part
+
+
+def blind_sound() -> set[str]:
+    """The sound loops of the families collected without a look at the rules."""
+    loops = sound_loops().items()
+    return {name for name, loop in loops if loop.__module__.rpartition(".")[2] in BLIND}
 
 
 def divide(seed: int = 17) -> None:

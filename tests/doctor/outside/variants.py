@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
-SOUND = ("sound_loops", "sound_reports")
+SOUND = ("sound_loops", "sound_practice", "sound_reports")
 APART = ("__init__", "variants", "facts", "divide", "count", "fixes", *SOUND)
 _MARK = re.compile(r"#\s*(bug|fix|here)\s*$")
 

@@ -100,14 +100,6 @@ class CudaArray(Methods):
         return found
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.dtype.itemsize)
-
-    @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from .by_heads import NO_TRANS, TRANS, ByHeads, as_it_lies
 from .cublas import Cublas, checked, load
 from .cublas_lt import Lt
 from .cuda_array import new, wrap
 from .views import is_made_by_rows
 
-_NO_TRANS, _TRANS = 0, 1
 _TF32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
 _DEFAULT = 0
 # Codes of cudaDataType and cublasComputeType.
@@ -76,28 +76,6 @@ extern "C" __global__ void copy_rows(const unsigned short* a, unsigned short* r,
   if (wide % 8 == 0) *(Eight*)r = found; else for (int k = 0; k < 8 && c + k < wide; ++k) r[k] = found.at[k];
 }
 """
-
-
-_AT_ONCE = 5  # products whose matrices one launch finds the places of
-_PACK_PLACES = Struct("q" * (3 + 9 * _AT_ONCE)).pack_into
-# Where the matrices of batches in two dimensions begin: of both factors and of the result of each product.
-_PLACES = f"""
-typedef long long Int;
-extern "C" __global__ void places(Int* table, Int count, Int inner, {
-    ", ".join(f"Int s{i}, Int o{i}, Int i{i}" for i in range(3 * _AT_ONCE))
-}) {{
-  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  Int a = i / inner, b = i % inner;
-  {
-    " ".join(
-        f"if (s{i}) table[{i} * count + i] = s{i} + a * o{i} + b * i{i};"
-        for i in range(3 * _AT_ONCE)
-    )
-}
-}}
-"""
-_INT = np.dtype(np.int64)
 
 
 class Gemm:
@@ -247,7 +225,7 @@ class Gemm:
     def rows_by(self, code: str, m: int, n: int, k: int, turned: bool) -> Any:
         """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all by rows, m by n, k terms."""
         one, zero = self.one[code], self.zero[code]
-        turn, lead = (_TRANS, k) if turned else (_NO_TRANS, n)
+        turn, lead = (TRANS, k) if turned else (NO_TRANS, n)
 
         call, handle = self._call(code, 0)
         if self.own is not None:  # told its stream once, where CuPy's binding is at each call
@@ -257,7 +235,7 @@ class Gemm:
             )
 
         def multiply(x: int, y: int, out: int, add: bool) -> None:
-            call(handle, turn, _NO_TRANS, n, m, k, one, y, lead, x, k, one if add else zero, out, n)
+            call(handle, turn, NO_TRANS, n, m, k, one, y, lead, x, k, one if add else zero, out, n)
 
         return multiply
 
@@ -336,15 +314,15 @@ class Gemm:
     ) -> tuple[Any, int, int]:
         """A matrix as cuBLAS can read it: (array, whether transposed, leading dimension)."""
         if is_made_by_rows(x):
-            return (x, _TRANS, rows) if turned else (x, _NO_TRANS, columns)
+            return (x, TRANS, rows) if turned else (x, NO_TRANS, columns)
         step, along = x.strides
         if turned:
             step, along = along, step
         if (along == size or columns == 1) and step >= columns * size:
-            return x, _NO_TRANS, step // size
+            return x, NO_TRANS, step // size
         if (step == size or rows == 1) and along >= rows * size:
-            return x, _TRANS, along // size
-        return self._copied(x.T if turned else x), _NO_TRANS, columns
+            return x, TRANS, along // size
+        return self._copied(x.T if turned else x), NO_TRANS, columns
 
     def _copied(self, x: Any) -> Any:
         return wrap(self.backend.cupy.ascontiguousarray(x.raw))
@@ -393,14 +371,10 @@ class Gemm:
 
     def _spaced(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int, int]:
         """A batch as cuBLAS can read it: `_placed`, and how far apart its matrices are."""
-        step, along = x.strides[-2:]
-        apart = _apart(x)
-        if apart >= 0:
-            if (along == size or columns == 1) and step >= columns * size:
-                return x, _NO_TRANS, step // size, apart // size
-            if (step == size or rows == 1) and along >= rows * size:
-                return x, _TRANS, along // size, apart // size
-        return self._copied(x), _NO_TRANS, columns, rows * columns
+        apart, lies = _apart(x), as_it_lies(x, rows, columns, size)
+        if apart >= 0 and lies is not None:
+            return x, *lies, apart // size
+        return self._copied(x), NO_TRANS, columns, rows * columns
 
     def _one_matrix(self, x: Any, y: Any, out: Any, code: str) -> Any:
         """A batch times one matrix: the batch's rows end to end."""
@@ -431,65 +405,6 @@ def _is_by_rows(x: Any) -> bool:
     (rows, columns), (down, along), size = x.shape, x.strides, x.dtype.itemsize
     apart = along == size and down >= columns * size and down % size == 0 and rows > 1
     return bool(x.dense or apart)
-
-
-class ByHeads:
-    """Products of heads, of which the places in memory have been written down; each is run when it is wanted."""
-
-    def __init__(self, gemm: Gemm, products: list[tuple[Any, Any, Any]]) -> None:
-        first = products[0][2]
-        self.gemm, self.code, size = gemm, first.dtype.char, first.dtype.itemsize
-        self.inner = first.shape[1]
-        self.count = first.shape[0] * self.inner
-        self.shapes, self.starts, self.fits = [], [], True
-        for x, y, out in products:
-            (m, n), k = out.shape[-2:], x.shape[-1]
-            lies = [
-                _as_it_lies(a, *sides, size)
-                for a, sides in ((x, (m, k)), (y, (k, n)), (out, (m, n)))
-            ]
-            if None in lies or lies[2][0] == _TRANS:  # type: ignore[index]
-                self.fits = False
-                return
-            self.shapes.append((m, n, k, *lies))
-            self.starts.append([v for a in (x, y, out) for v in (a.ptr, *a.strides[:2])])
-        self._find_places()
-
-    def _find_places(self) -> None:
-        gemm, count = self.gemm, self.count
-        if gemm._placer is None:
-            gemm._placer = gemm.backend.compile(_PLACES, "places")
-        self.table = new((3 * len(self.starts) * count,), _INT)
-        for at in range(0, len(self.starts), _AT_ONCE):
-            given = [v for start in self.starts[at : at + _AT_ONCE] for v in start]
-            values = (self.table.ptr + 24 * at * count, count, self.inner, *given)
-            values += (0,) * (3 + 9 * _AT_ONCE - len(values))
-            gemm.backend.launch(gemm._placer, -(-count // 128), 128, 0, _PACK_PLACES, values)
-
-    def run(self, number: int) -> None:
-        """The product of this number."""
-        gemm, code, count = self.gemm, self.code, self.count
-        m, n, k, (turn_x, lead_x), (turn_y, lead_y), (_, lead) = self.shapes[number]
-        if gemm.backend.capture is None or gemm.own is None:
-            call, handle = gemm.scattered[code], gemm.handle_of()
-        else:
-            stream = gemm.backend.cupy.cuda.get_current_stream().ptr
-            call, handle = gemm.own_scattered[code], gemm.own.on(stream)
-        at = self.table.ptr + 24 * number * count
-        call(
-            handle, turn_y, turn_x, n, m, k, gemm.one[code], at + 8 * count, lead_y, at, lead_x, gemm.zero[code],
-            at + 16 * count, lead, count,
-        )  # fmt: skip
-
-
-def _as_it_lies(x: Any, rows: int, columns: int, size: int) -> tuple[int, int] | None:
-    """How cuBLAS reads the matrices of a batch: whether transposed, and the leading dimension; None where it cannot."""
-    step, along = x.strides[-2:]
-    if (along == size or columns == 1) and step >= columns * size and not step % size:
-        return _NO_TRANS, step // size
-    if (step == size or rows == 1) and along >= rows * size and not along % size:
-        return _TRANS, along // size
-    return None
 
 
 def _apart(x: Any) -> int:

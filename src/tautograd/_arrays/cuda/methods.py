@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..attributes import ArrayAttributes, ReadAsNumber
 
-class Methods(NDArrayOperatorsMixin):
+
+class Methods(ArrayAttributes, ReadAsNumber, NDArrayOperatorsMixin):
     """What an array has by what it is given by `CudaArray`: a shape, a dtype, and `host()`."""
 
     __slots__ = ()
-
-    shape: tuple[int, ...]
-    dtype: Any
-    size: int
 
     if TYPE_CHECKING:  # `CudaArray` has them
 
@@ -67,17 +65,8 @@ class Methods(NDArrayOperatorsMixin):
         found: bytes = self.host().tobytes(*args)
         return found
 
-    def __bool__(self) -> bool:
-        return bool(self.host())
-
-    def __float__(self) -> float:
-        return float(self.host())
-
-    def __int__(self) -> int:
-        return int(self.host())
-
-    def __complex__(self) -> complex:
-        return complex(self.host())
+    def _read(self) -> Any:
+        return self.host()
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.size != 1:

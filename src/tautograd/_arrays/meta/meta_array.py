@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attributes import attribute_of
 from ..cuda.methods import Methods
 from .ghosts import ghost, ghost_like
 
@@ -27,39 +28,14 @@ class MetaArray(Methods):
     def __init__(self, ghost: Any) -> None:
         self.ghost = ghost
 
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        found: tuple[int, ...] = self.ghost.shape
-        return found
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        found: tuple[int, ...] = self.ghost.strides
-        return found
-
-    @property
-    def dtype(self) -> Any:
-        return self.ghost.dtype
-
-    @property
-    def ndim(self) -> int:
-        return int(self.ghost.ndim)
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return int(self.ghost.size)
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.ghost.itemsize)
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.ghost.nbytes)
-
-    @property
-    def flags(self) -> Any:
-        return self.ghost.flags
+    shape = attribute_of("ghost.shape")
+    strides = attribute_of("ghost.strides")
+    dtype = attribute_of("ghost.dtype")
+    ndim = attribute_of("ghost.ndim")
+    size = attribute_of("ghost.size")
+    itemsize = attribute_of("ghost.itemsize")
+    nbytes = attribute_of("ghost.nbytes")
+    flags = attribute_of("ghost.flags")
 
     @property
     def base(self) -> Any:

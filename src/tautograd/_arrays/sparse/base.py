@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..attributes import ArrayAttributes
 from ..devices import META, creator, is_meta
 from ..strided import contiguous_strides
 
@@ -23,12 +24,11 @@ def not_for(name: str, backend: str) -> NotImplementedError:
     )
 
 
-class SparseArray(NDArrayOperatorsMixin):
+class SparseArray(ArrayAttributes, NDArrayOperatorsMixin):
     """An array of which only some elements are held; the others are zero."""
 
     __slots__ = ("shape", "values")
 
-    shape: tuple[int, ...]
     values: Any
     flags = _FLAGS
     base = None
@@ -41,23 +41,8 @@ class SparseArray(NDArrayOperatorsMixin):
         return f"{self.name}{'Meta' if is_meta(self.values) else 'CPU'}"
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
-
-    @property
     def dtype(self) -> Any:
         return self.values.dtype
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.dtype.itemsize)
 
     @property
     def strides(self) -> tuple[int, ...]:

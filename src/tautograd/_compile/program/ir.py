@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.attributes import ArrayAttributes
 from ..._trees.nests import Nests, fields_of_dataclass
 
 
@@ -42,7 +43,7 @@ class Buffer:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class View:
+class View(ArrayAttributes):
     """The elements of a buffer that an array shows: offset and strides are in bytes.
 
     It is never changed. (A class that Python freezes takes three times as long to make, and a program is thousands.)
@@ -53,17 +54,6 @@ class View:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: Any
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in rows without gaps."""

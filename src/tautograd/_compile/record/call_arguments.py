@@ -19,8 +19,8 @@ CHANGED = "a change of a list, a dictionary or a dataclass among the arguments"
 DEEP = 64
 
 
-class Handed:
-    """The arguments of a call, and what the function was handed in their places."""
+class CallArguments:
+    """The arguments of a call, and what the function was given in their places."""
 
     def __init__(self, call: Any) -> None:
         self.call = call

@@ -21,7 +21,7 @@ from ..run.value_checks import cleared_before
 from ..sound.noting import noting_calls
 from .abandoned import held_by, keeps_numbers, release
 from .arrays import is_on_gpu, passing
-from .call_arguments import CHANGED, Handed
+from .call_arguments import CHANGED, CallArguments
 from .function_tape import Recording
 from .generators import noting_seeds
 from .graph_breaks import remade
@@ -86,13 +86,13 @@ def capture(
     tape.may_follow = surroundings.may_follow
     places = Places(surroundings.form, surroundings.spots, tape.scalars)
     args, kwargs = places.put(args, kwargs)
-    handed = Handed((args, kwargs))
+    given = CallArguments((args, kwargs))
     tensors = list(tensors_in((args, kwargs)))
     stand_ins = {id(t): detached(t).requires_grad_() for t in tensors if t._node is not None}
     inside = [stand_ins.get(id(t), t) for t in tensors]
     if stand_ins:  # histories from outside stay outside
-        handed.replace(stand_ins)
-        args, kwargs = handed.call
+        given.replace(stand_ins)
+        args, kwargs = given.call
     pairs = {id(s): (s, t) for s, t in zip(inside, tensors, strict=True) if s is not t}
     tape.stand_ins = pairs
     wanted = [tensor._requires_grad for tensor in inside]
@@ -113,8 +113,8 @@ def capture(
                         noted.settle(returned)
                 del args, kwargs  # which hold symbols
                 tape.where = surroundings.variables.where
-                passed = passed_in(handed.call, surroundings.variables.containers(), returned)
-                if handed.settle() and surroundings.reads_guarded:
+                passed = passed_in(given.call, surroundings.variables.containers(), returned)
+                if given.settle() and surroundings.reads_guarded:
                     where = surroundings.variables.lines.changing_arguments()
                     tape.refuse(CHANGED, "attribute", where)
                 places.take_back()
@@ -146,9 +146,9 @@ def capture(
             tape.scalars.tape = None
             tape.let_go()
             places.take_back()
-            handed.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
+            given.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
     release(returned, pairs)  # also where the function itself caught the error
-    tape.failure.finished = (handed.given_back(returned),)
+    tape.failure.finished = (given.given_back(returned),)
     raise tape.failure
 
 

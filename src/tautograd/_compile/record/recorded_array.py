@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._arrays.attributes import attribute_of
 from ..._arrays.checks import first_wrong, require_all
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import wrap
@@ -41,41 +42,15 @@ class Recorded(NDArrayOperatorsMixin):
 
     # --- what an array says of itself ----------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape  # type: ignore[no-any-return]
-
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim  # type: ignore[no-any-return]
-
-    @property
-    def size(self) -> int:
-        return self.value.size  # type: ignore[no-any-return]
-
-    @property
-    def dtype(self) -> Any:
-        return self.value.dtype
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.value.strides  # type: ignore[no-any-return]
-
-    @property
-    def itemsize(self) -> int:
-        return self.value.itemsize  # type: ignore[no-any-return]
-
-    @property
-    def nbytes(self) -> int:
-        return self.value.nbytes  # type: ignore[no-any-return]
-
-    @property
-    def flags(self) -> Any:
-        return self.value.flags
-
-    @property
-    def base(self) -> Any:
-        return self.value.base
+    shape = attribute_of("value.shape")
+    ndim = attribute_of("value.ndim")
+    size = attribute_of("value.size")
+    dtype = attribute_of("value.dtype")
+    strides = attribute_of("value.strides")
+    itemsize = attribute_of("value.itemsize")
+    nbytes = attribute_of("value.nbytes")
+    flags = attribute_of("value.flags")
+    base = attribute_of("value.base")
 
     @property
     def address(self) -> int:

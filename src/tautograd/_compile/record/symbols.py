@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.attributes import ReadAsNumber
 from .trees import NESTS
 
 PLAIN = (bool, int, float, np.generic)
 _SHOWN = frozenset(("dtype", "shape", "ndim", "size", "itemsize", "nbytes", "strides"))
 
 
-class Symbol:
+class Symbol(ReadAsNumber):
     """A number of a recording: its value now, and where it stands among the numbers that are noted."""
 
     __slots__ = ("__weakref__", "place", "scalars", "value")
@@ -88,14 +89,8 @@ class Symbol:
 
     # --- what asks for the value itself --------------------------------------------------------------
 
-    def __float__(self) -> float:
-        return float(self.asked())
-
-    def __int__(self) -> int:
-        return int(self.asked())
-
-    def __complex__(self) -> complex:
-        return complex(self.asked())
+    def _read(self) -> Any:
+        return self.asked()
 
     def __trunc__(self) -> Any:
         return self.asked().__trunc__()

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._arrays.attributes import ArrayAttributes, ReadAsNumber, attribute_of
+
 
 class Form(NamedTuple):
     """What an array says of itself."""
@@ -40,7 +42,7 @@ class Flags:
         return getattr(self, name.lower())
 
 
-class LazyArray(NDArrayOperatorsMixin):
+class LazyArray(ArrayAttributes, ReadAsNumber, NDArrayOperatorsMixin):
     """The array of a tensor while a function is followed: number `number` of those made, or `owner`'s."""
 
     __slots__ = ("form", "number", "owner", "run")
@@ -51,36 +53,10 @@ class LazyArray(NDArrayOperatorsMixin):
         self.number = number
         self.owner = owner  # the tensor from outside whose array this stands for
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.form.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.form.dtype
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.form.strides
-
-    @property
-    def flags(self) -> Any:
-        return self.form.flags
-
-    @property
-    def ndim(self) -> int:
-        return len(self.form.shape)
-
-    @property
-    def size(self) -> int:
-        count = 1
-        for extent in self.form.shape:
-            count *= extent
-        return count
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.form.dtype.itemsize)
+    shape = attribute_of("form.shape")
+    dtype = attribute_of("form.dtype")
+    strides = attribute_of("form.strides")
+    flags = attribute_of("form.flags")
 
     @property
     def nbytes(self) -> int:
@@ -129,17 +105,8 @@ class LazyArray(NDArrayOperatorsMixin):
     def __setitem__(self, index: Any, value: Any) -> None:
         self.real()[revealed(index)] = revealed(value)
 
-    def __bool__(self) -> bool:
-        return bool(self.real())
-
-    def __int__(self) -> int:
-        return int(self.real())
-
-    def __float__(self) -> float:
-        return float(self.real())
-
-    def __complex__(self) -> complex:
-        return complex(self.real())
+    def _read(self) -> Any:
+        return self.real()
 
     def __index__(self) -> int:
         return self.real().__index__()  # type: ignore[no-any-return]

@@ -9,44 +9,18 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from ..._user_code.owners import Owner, owners
-from . import (
-    axes,
-    dropped,
-    formulas,
-    gradients,
-    graphs,
-    layers,
-    likelihoods,
-    models,
-    objectives,
-    rates,
-    schedules,
-    terms,
-)
 from .source import Source, read_source
 from .writers import written
 
 __all__ = ["Fix", "Outcome", "mended"]
-WRITERS = (
-    axes,
-    dropped,
-    formulas,
-    gradients,
-    graphs,
-    layers,
-    likelihoods,
-    models,
-    objectives,
-    rates,
-    schedules,
-    terms,
-)
 TRIALS = 24  # changes that are tried for a finding
 
 
@@ -154,3 +128,13 @@ def _is_python(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True
+
+
+def _load_writers() -> None:
+    """Import the modules of this folder: those with writers register them, and nothing else names them."""
+    package = import_module(__package__ or "")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+
+
+_load_writers()

@@ -55,7 +55,7 @@ class Flow:
 
     def before_backward(self, event: Backward) -> None:
         self.remove()
-        rules = self.doctor.hearing["on_passage"]
+        rules = self.doctor.listeners["on_passage"]
         if not rules:
             return
         for number, node in enumerate(nodes(event.roots, MANY)):
@@ -94,6 +94,18 @@ class Lines:
             self._before = (engine, *anomaly)
             engine.autograd.set_detect_anomaly(True, check_nan=False)
         self._asking.add(who)
+
+    def ask_while(self, wanted: bool, engine: Any, who: str) -> None:
+        """Ask where it is wanted, else stop asking."""
+        if wanted:
+            self.ask(engine, who)
+        else:
+            self.stop(who)
+
+    def end(self) -> None:
+        """Nobody asks any more."""
+        for who in tuple(self._asking):
+            self.stop(who)
 
     def stop(self, who: str) -> None:
         self._asking.discard(who)

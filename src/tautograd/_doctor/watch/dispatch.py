@@ -40,7 +40,7 @@ CLOSE_BAD_LOSSES = 3  # after so many first losses that are not finite, as well
 CLOSE_EVALUATIONS = 3  # after so many first eval()s, everything is looked at closely
 
 
-class Hearing(Known):
+class Dispatcher(Known):
     """The part of a doctor that observers talk to."""
 
     numbers: Numbers
@@ -57,7 +57,7 @@ class Hearing(Known):
         self.stepped: dict[str, Any] = {}  # the engines whose optimizers stepped
         self.pulse = Pulse(look_at)
         self.lines = Lines()
-        self.hearing: dict[str, list[Rule]] = {}  # who takes which event
+        self.listeners: dict[str, list[Rule]] = {}  # who takes which event
         self._observers: list[Observer] = []
         self._quiet = Quiet()
         self._open: dict[int, Step] = {}  # steps that are running, by optimizer
@@ -92,7 +92,7 @@ class Hearing(Known):
 
     def tell(self, what: str, event: Any) -> None:
         """Hand an event to the rules that take it; what goes wrong in one does not keep the others."""
-        for rule in self.hearing[what]:
+        for rule in self.listeners[what]:
             with self.quietly():
                 getattr(rule, what)(event)
 

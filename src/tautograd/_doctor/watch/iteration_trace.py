@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._stand_ins.group import StandIns
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
 from ..._verify.locate.leaving import LEAVING, WITHOUT_SLOPE, name_of_call
 from ..state.detached_values import Values, numbers_in
+from .call_watch import CallWatch
 from .graph_walk import is_leaf_node, node_name, nodes
 
 _STEP_NODES = frozenset(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn"))
@@ -132,12 +132,12 @@ class Arrival:
     cuts: frozenset[Cut] = field(default_factory=frozenset)
 
 
-class Tracer:
+class Tracer(CallWatch):
     """Follows parameters through an iteration, from `start()` to `stop()`; what the doctor itself does
     in the meantime is no part of it."""
 
     def __init__(self, engine: Any, parameters: Iterable[Any], doctor: Any) -> None:
-        self.engine, self.doctor = engine, doctor
+        super().__init__(engine, doctor)
         self.arrivals: list[Arrival] = []
         self.used: frozenset[int] = frozenset()  # parameters that an operation took
         self.addends: list[Addend] = []
@@ -149,7 +149,6 @@ class Tracer:
         self._memory: dict[int, _Held] = {}  # what lies at an address
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
-        self._mode: FunctionMode | None = None
         self._stand_ins = StandIns()
         self._count = 0
         self.is_paused = False  # an optimizer steps: what it writes is no part of a loss
@@ -160,22 +159,13 @@ class Tracer:
 
     # --- on and off ----------------------------------------------------------------------------
 
-    def start(self) -> bool:
-        """Begin, unless another mode is in force."""
-        if is_any_in_force(self.engine):
-            return False
-        self._mode = FunctionMode(self.engine, self._see)
-        self._mode.start()
+    def _began(self) -> None:
         self._stand_ins.function(self.engine.autograd, "grad", self._watch_grad)
         self._stand_ins.everywhere()
-        return True
 
-    def stop(self) -> None:
-        if self._mode is not None:
-            self._mode.stop()
-            self._mode = None
-            self._stand_ins.end()
-            self._trails, self._strange, self._memory = {}, {}, {}
+    def _ended(self) -> None:
+        self._stand_ins.end()
+        self._trails, self._strange, self._memory = {}, {}, {}
 
     # --- what is known of tensors --------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class OneIteration:
                 self._begin(event)
 
     def _begin(self, event: Step) -> None:
-        if self.doctor.has_compiled or not self.doctor.hearing["on_traced"]:
+        if self.doctor.has_compiled or not self.doctor.listeners["on_traced"]:
             return
         values = ValueNumbers(event.engine, self.doctor)
         if values.start():

@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._user_code.stack import user_site
+from .call_watch import CallWatch
 
 Span = tuple[str, int, int]  # a file, and the first and last line of a statement
 
 
-class Scalars:
+class Scalars(CallWatch):
     """Keeps the last scalar that each of some statements makes, from `start()` to `stop()`."""
 
     def __init__(self, engine: Any, doctor: Any, spans: Iterable[Span]) -> None:
-        self.engine, self.doctor = engine, doctor
+        super().__init__(engine, doctor)
         self.spans = list(spans)
         self.made: dict[Span, list[Any]] = {}  # statement -> the last scalar of each time it ran
-        self._mode: FunctionMode | None = None
-
-    def start(self) -> bool:
-        """Begin, unless another mode is in force."""
-        if is_any_in_force(self.engine):
-            return False
-        self._mode = FunctionMode(self.engine, self._see)
-        self._mode.start()
-        return True
-
-    def stop(self) -> None:
-        if self._mode is not None:
-            self._mode.stop()
-            self._mode = None
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ..._stand_ins.function_mode import FunctionMode, is_any_in_force
 from ..._trees.nests import ANY_MAPPING
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
 from ..._verify.locate.leaving import name_of_call
+from .call_watch import CallWatch
 from .graph_walk import leaves, node_name
 
 MANY = 20_000  # calls after which it gives up: a rollout, or a step of many batches
@@ -97,11 +97,11 @@ class _Value:
     around: frozenset[Draw] = _NONE  # or is what they were drawn by, or depends on that
 
 
-class ValueNumbers:
+class ValueNumbers(CallWatch):
     """Numbers the values of one iteration, from `start()` to `stop()`."""
 
     def __init__(self, engine: Any, doctor: Any) -> None:
-        self.engine, self.doctor = engine, doctor
+        super().__init__(engine, doctor)
         self.scalars: list[Scalar] = []
         self.draws: list[Draw] = []
         self.reached: set[Draw] = set()  # that the loss of the coming step depends on
@@ -110,25 +110,13 @@ class ValueNumbers:
         self._known: dict[int, _Value] = {}
         self._numbers: dict[tuple[Any, ...], Any] = {}
         self._made = self._count = 0
-        self._mode: FunctionMode | None = None
 
     @property
     def is_complete(self) -> bool:
         return self._count < MANY
 
-    def start(self) -> bool:
-        """Begin, unless somebody else's mode is in force."""
-        if is_any_in_force(self.engine):
-            return False
-        self._mode = FunctionMode(self.engine, self._see)
-        self._mode.start()
-        return True
-
-    def stop(self) -> None:
-        if self._mode is not None:
-            self._mode.stop()
-            self._mode = None
-            self._known, self._numbers = {}, {}
+    def _ended(self) -> None:
+        self._known, self._numbers = {}, {}
 
     # --- calls ---------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def explain(
         return
     if method and not (args and isinstance(args[0], Tensor)):
         raise no_method(name, args) from None
-    if name.startswith("__") and not _NUMPY.search(str(error)):
+    if name.startswith("__") and not re.search(_NUMPY, str(error)):
         return  # of conversions and operators Python speaks itself
     if whose == "ours" and isinstance(error, ValueError) and name.startswith("nn.functional."):
         return  # of PyTorch's Python, which looks at values before a parser looks at types
@@ -76,7 +76,7 @@ def explain(
         raise better from None
     if whose == "ours":
         return
-    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
+    if isinstance(error, MemoryError) or re.match(_TOO_LARGE, str(error)):
         empty = any(map(_without_elements, (args, *args, *kwargs.values())))
         raise out_of_memory(getattr(error, "_total_size", None), empty=empty) from None
     if not known and _is_wrong_call(error):
@@ -103,7 +103,7 @@ def in_words(
         return None
     if _is_wrong_call(error):
         return None
-    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
+    if isinstance(error, MemoryError) or re.match(_TOO_LARGE, str(error)):
         return out_of_memory(getattr(error, "_total_size", None))
     plain = _translated(error, name, args, kwargs, tensors)
     return accident_as(type(plain), type(error))(str(plain))
@@ -162,15 +162,16 @@ def _beyond_double(value: Any) -> bool:
 
 
 # How NumPy speaks of arrays, which are no business of whoever has tensors.
-_NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape")
+# Patterns that only an accident needs: `re` keeps what it compiled, and importing compiles none of them.
+_NUMPY = r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape"
 
 
-_WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
+_WRONG_CALL = r"\(\) (got an unexpected keyword|missing|takes|got multiple)"
 
 
 def _is_wrong_call(error: Exception) -> bool:
     """Whether Python itself says what is wrong with a call: how many arguments, of which names."""
-    return type(error) is TypeError and _WRONG_CALL.search(str(error)) is not None
+    return type(error) is TypeError and re.search(_WRONG_CALL, str(error)) is not None
 
 
 def _origin(error: Exception) -> str:
@@ -209,7 +210,7 @@ def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
 
 
 # What NumPy says of arrays beyond its limits, also of those that have no element.
-_TOO_LARGE = re.compile(
+_TOO_LARGE = (
     r"array is too big|Maximum allowed |Unable to allocate|"
     r"cannot reshape array of size 0 into shape \((.*,)?0[,)]"
 )
@@ -236,7 +237,7 @@ def _translated(
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
     words = str(error)
-    told = f": {words}" if words and not _NUMPY.search(words) else ""
+    told = f": {words}" if words and not re.search(_NUMPY, words) else ""
     return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)}){told}")
 
 
@@ -313,17 +314,17 @@ def by_signature(fn: Declared) -> Declared:
 
 
 _EXPLAINING = """
-            again = _with_numbers(_error, _fn, _name, *given, _method)
-            if again is None:
+            replaced = _with_numbers(_error, _fn, _name, *given, _method)
+            if replaced is None:
                 other = _answered(_error, _name, *given, _method)
                 if other is not None:
                     return other[0]
                 _explain(_error, _name, *given, _method)
                 raise
         try:
-            return _fn(*again[0], **again[1])
+            return _fn(*replaced[0], **replaced[1])
         except Exception as _error:
-            _explain(_error, _name, *again, _method)
+            _explain(_error, _name, *replaced, _method)
             raise
 """
 
@@ -449,10 +450,10 @@ def _wrapper(kind: Kind, handler: str, names: tuple[str, ...], truths: tuple[str
     if several or named:
         heads.append(f"*{several}")
     heads += [*named, *([f"**{others}"] if others else [])]
-    handed = [*positional, *([f"*{several}"] if several else []), *(f"{n}={n}" for n in named)]
-    call = f"_fn({', '.join(handed)})"
+    arguments = [*positional, *([f"*{several}"] if several else []), *(f"{n}={n}" for n in named)]
+    call = f"_fn({', '.join(arguments)})"
     if others:
-        call = f"_fn({', '.join([*handed, f'**{others}'])}) if {others} else {call}"
+        call = f"_fn({', '.join([*arguments, f'**{others}'])}) if {others} else {call}"
     values = f"({' '.join(f'{n},' for n in positional)})"
     checks = "".join(
         f"            if {n} is not False and {n} is not True: _refuse_truth(_name, {n!r}, {n})\n"

@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.once import collector_waits
 from ..._autograd.lifted import DIRECT
 from ..._tensor.tensor import Tensor
-from .. import families as _families  # noqa: F401  (every other method is there first)
-from ..elementwise.arithmetic import add_op, mul_op, sub_op
-from ..elementwise.division import div_op
-from ..elementwise.powers import pow_scalar_op
 from .guarding import guarded
 from .record import Op
 from .subclasses import GENERAL
+
+with collector_waits():
+    from .. import families as _families  # noqa: F401  (every other method is there first)
+    from ..elementwise.arithmetic import add_op, mul_op, sub_op
+    from ..elementwise.division import div_op
+    from ..elementwise.powers import pow_scalar_op
 
 _FLOATS, _REAL = "fdFD", "fdbhilqB"
 _cls: Any = Tensor

@@ -166,7 +166,7 @@ class Op:
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
         self.node_type: Any = None  # the class of its nodes, made when first needed
         self._write_when_called()
-        self.set_rules(vjp, jvp)
+        self._bind_rules(vjp, jvp)
         (INTERNAL if internal else REGISTRY)[name] = self
 
     def __repr__(self) -> str:
@@ -188,6 +188,9 @@ class Op:
         """Bind the rules by their parameter names (the tests use this to plant a wrong one)."""
         for function in self._written:
             give_code(function, _first_call.__code__)
+        self._bind_rules(vjp, jvp)
+
+    def _bind_rules(self, vjp: Any, jvp: Any) -> None:
         if vjp is None:
             self.vjp: Any = None
         elif callable(vjp):

@@ -35,14 +35,14 @@ def declared(
     """The function of a line, which returns `compute(*first, …)` of its arguments in order.
 
     `prepare` is a statement about them that comes first, with `names` to use; after it those of
-    `dropped` are not handed on.
+    `dropped` are not passed on.
     """
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"'{line}' is not a signature: 'name(Kind parameter=default) -> Kind'")
     name = match["name"]
     heads: list[str] = []
-    handed = [f"_first[{i}]" for i in range(len(first))]
+    arguments = [f"_first[{i}]" for i in range(len(first))]
     annotations: dict[str, str] = {}
     for part in COMMA.split(match["inside"]):
         if part == "*":
@@ -53,11 +53,11 @@ def declared(
             raise ValueError(f"'{part}' in the signature of '{name}' is not 'Kind name=default'")
         heads.append(found["name"] + (f"={found['default']}" if found["default"] else ""))
         if found["name"] not in dropped:
-            handed.append(found["name"])
+            arguments.append(found["name"])
         annotations[found["name"]] = annotation(found["kind"])
     known: dict[str, Any] = {"_compute": compute, "_first": first, **names}
     head = f"def {name}({', '.join(heads)}):\n{prepare and f'    {prepare}'}\n"
-    text = f"{head}    return _compute({', '.join(handed)})\n"
+    text = f"{head}    return _compute({', '.join(arguments)})\n"
     exec(compile(text, __file__, "exec"), known)
     fn: Any = known[name]
     fn.__annotations__ = {**annotations, "return": annotation(match["result"])}

@@ -15,14 +15,17 @@ from typing import Any
 from .code_holders import holder
 from .wrong_argument import WrongArgument
 
-_ANNOTATIONS = (bool, "bool", "bool | None")
+_ANNOTATIONS = frozenset((bool, "bool", "bool | None"))
 
 
 def truth_values_of(fn: Callable[..., Any]) -> dict[str, int]:
     """The parameters of a function that are truth values, by annotation or default, and their places."""
     code: Any = holder(fn).__code__
     first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    annotated = _ANNOTATIONS.intersection(fn.__annotations__.values())
     defaults = fn.__defaults__ or ()
+    if not annotated and not fn.__kwdefaults__ and True not in defaults and False not in defaults:
+        return {}  # as for most functions, of which there are hundreds when the package is imported
     known = dict(zip(code.co_varnames[first - len(defaults) : first], defaults, strict=True))
     known |= fn.__kwdefaults__ or {}
     return {

@@ -29,8 +29,9 @@ from ..declare.elementwise_calls import (
     require_tensor,
     unary,
 )
+from ..declare.in_place_twins import write_into
 from ..declare.promotion import real_number
-from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
+from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public
 from ..declare.record import Op
 from ..declare.rule_calls import written
 from ..declare.samples import Sample, T, over

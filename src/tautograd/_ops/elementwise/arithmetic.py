@@ -19,6 +19,7 @@ from ..declare.elementwise_calls import (
     unary,
     updating,
 )
+from ..declare.out_argument import CONTIGUOUS_OUT
 from ..declare.promotion import (
     as_number,
     common_dtype,
@@ -27,7 +28,7 @@ from ..declare.promotion import (
     plain_number,
     require_fit,
 )
-from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
+from ..declare.public import FUNCTIONS, METHODS, attach, public
 from ..declare.record import LINEAR, MULTILINEAR, Op
 from ..declare.samples import Sample, T, over, pairs
 from ..declare.undefined_dtypes import NO_NEGATION, no_kernel, refusal

@@ -21,7 +21,8 @@ from ..declare.elementwise_calls import (
     unary,
 )
 from ..declare.guarding import explain, marked, no_method
-from ..declare.public import FUNCTIONS, attach, inplace_twin, public, write_into
+from ..declare.in_place_twins import inplace_twin, write_into
+from ..declare.public import FUNCTIONS, attach, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
 from ..declare.undefined_dtypes import no_kernel, refusal

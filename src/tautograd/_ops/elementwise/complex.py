@@ -25,7 +25,8 @@ from ..declare.elementwise_calls import (
     require_tensor,
     unary,
 )
-from ..declare.public import FUNCTIONS, METHODS, attach, inplace_twin, public
+from ..declare.in_place_twins import inplace_twin
+from ..declare.public import FUNCTIONS, METHODS, attach, public
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T, over
 from ..declare.undefined_dtypes import no_kernel

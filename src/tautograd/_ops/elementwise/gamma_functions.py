@@ -20,8 +20,9 @@ from ..declare.elementwise_calls import (
     require_tensor,
     unary,
 )
+from ..declare.in_place_twins import inplace_twin
 from ..declare.promotion import compute_dtype
-from ..declare.public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
+from ..declare.public import FUNCTIONS, SPECIAL, attach, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
 from ..declare.undefined_dtypes import negated, no_kernel, refusal

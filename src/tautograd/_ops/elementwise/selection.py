@@ -27,8 +27,10 @@ from ..declare.elementwise_calls import (
     require_operand,
     require_tensor,
 )
+from ..declare.in_place_twins import inplace_twin
+from ..declare.out_argument import write_out
 from ..declare.promotion import common_dtype, compute_dtype, is_number, number_as, require_fit
-from ..declare.public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
+from ..declare.public import FUNCTIONS, METHODS, attach, public
 from ..declare.record import Op
 from ..declare.rule_calls import Rule
 from ..declare.samples import Sample, T, pairs

@@ -14,8 +14,9 @@ from ..._arrays import error_function
 from ..._autograd.lifted import COUNTERPARTS
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, require_operand, require_tensor, unary
+from ..declare.out_argument import CONTIGUOUS_OUT
 from ..declare.promotion import as_number
-from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, SPECIAL, public
+from ..declare.public import FUNCTIONS, SPECIAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
 from ..declare.undefined_dtypes import no_kernel

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..._autograd.node import rename_node
 from ..declare.elementwise_calls import binary, conj, unary
-from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, as_function, attach, inplace_twin
+from ..declare.in_place_twins import as_function, inplace_twin
+from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, attach
 from ..declare.samples import over, pairs
 from ..declare.undefined_dtypes import negated, no_kernel, refusal
 from .exponential import rsqrt_op

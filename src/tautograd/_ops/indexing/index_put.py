@@ -18,8 +18,9 @@ from ..._autograd.effects import value_asked
 from ..._autograd.modes import modes
 from ..._autograd.views import bump, check_writable
 from ..._tensor.tensor import Tensor
+from ..declare.in_place_twins import write_into
 from ..declare.memory_overlap import check_expanded, refuse_any_overlap
-from ..declare.public import METHODS, public, write_into
+from ..declare.public import METHODS, public
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
 from ..declare.shapes import require_all_tensors

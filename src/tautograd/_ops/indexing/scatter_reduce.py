@@ -12,7 +12,8 @@ from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor, make
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import conj
-from ..declare.public import attach, inplace_twin, public
+from ..declare.in_place_twins import inplace_twin
+from ..declare.public import attach, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from .gathering import (

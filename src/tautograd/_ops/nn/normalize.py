@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from ..declare.public import NN_FUNCTIONAL, public, write_result
+from ..declare.out_argument import write_result
+from ..declare.public import NN_FUNCTIONAL, public
 
 
 @public(namespace=NN_FUNCTIONAL, method=False)

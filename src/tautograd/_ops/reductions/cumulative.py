@@ -124,7 +124,8 @@ def _declare_running(op: Op, function: Any, what: str) -> None:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         return call(self, dim, dtype=self.dtype)
 
-    from ..declare.public import attach, inplace_twin
+    from ..declare.in_place_twins import inplace_twin
+    from ..declare.public import attach
 
     attach(f"{name}_", inplace_twin(name, inplace))
     counterpart(function)(

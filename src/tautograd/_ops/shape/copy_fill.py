@@ -14,8 +14,9 @@ from ..._autograd.views import adopt, bump, check_writable
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import check_broadcast, require_tensor
 from ..declare.guarding import explain, marked
+from ..declare.in_place_twins import write_into
 from ..declare.memory_overlap import refuse_overlap, refuse_partial_overlap
-from ..declare.public import FUNCTIONS, public, write_into
+from ..declare.public import FUNCTIONS, public
 from ..declare.record import Op, renamed
 from ..declare.samples import Sample, T
 from ..elementwise.casting import real_part

@@ -13,7 +13,8 @@ from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import require_tensor
-from ..declare.public import CONTIGUOUS_OUT, public
+from ..declare.out_argument import CONTIGUOUS_OUT
+from ..declare.public import public
 from ..declare.record import LINEAR, REGISTRY, Op
 from ..declare.rule_calls import Rule, written
 from ..declare.samples import Sample, T

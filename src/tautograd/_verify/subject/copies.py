@@ -53,23 +53,23 @@ def _moved(
     """A value with every tensor and module in it copied; anything else is as it was."""
     if id(value) in done:
         return done[id(value)]
-    again = functools.partial(_moved, move=move, device=device, dtype=dtype, done=done)
+    copied = functools.partial(_moved, move=move, device=device, dtype=dtype, done=done)
     made = value
     if is_tensor(value):
         made = move(value)
     elif is_module(value):
         made = copy.deepcopy(value).to(device=device, dtype=dtype)
     elif isinstance(value, functools.partial):
-        keywords = {name: again(held) for name, held in value.keywords.items()}
-        made = functools.partial(again(value.func), *map(again, value.args), **keywords)
+        keywords = {name: copied(held) for name, held in value.keywords.items()}
+        made = functools.partial(copied(value.func), *map(copied, value.args), **keywords)
     elif isinstance(value, types.MethodType):
-        owner = again(value.__self__)
+        owner = copied(value.__self__)
         made = value if owner is value.__self__ else types.MethodType(value.__func__, owner)
     elif isinstance(value, types.FunctionType) and not is_library(value.__module__):
         done[id(value)] = value  # a function that names itself
-        made = _function(value, again)
+        made = _function(value, copied)
     elif isinstance(value, (list, tuple, dict)):
-        changed = NESTS.mapped(value, again)
+        changed = NESTS.mapped(value, copied)
         same = type(changed) is type(value) and _holds_the_same(changed, value)
         made = value if same else changed
     done[id(value)] = made
@@ -82,20 +82,20 @@ def _holds_the_same(one: Any, other: Any) -> bool:
     return all(a is b for a, b in zip(one, other, strict=True))
 
 
-def _function(function: types.FunctionType, again: Callable[[Any], Any]) -> Any:
+def _function(function: types.FunctionType, copied: Callable[[Any], Any]) -> Any:
     """The function around moved copies of what it holds; itself if it holds nothing to move."""
     cells = list(function.__closure__ or ())
     contents = []
     for cell in cells:
         try:
-            contents.append((cell, again(cell.cell_contents)))
+            contents.append((cell, copied(cell.cell_contents)))
         except ValueError:  # not filled yet
             contents.append((cell, None))
     variables: dict[str, Any] = {}
     for name in global_names(function.__code__):
         held = function.__globals__.get(name)
         if is_tensor(held) or is_module(held) or isinstance(held, types.FunctionType):
-            new = again(held)
+            new = copied(held)
             if new is not held:
                 variables[name] = new
     held_elsewhere = [new is not None and new is not _content(cell) for cell, new in contents]

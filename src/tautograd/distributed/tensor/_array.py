@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.attributes import attribute_of
 from ..._arrays.cuda.methods import Methods
 from ..._arrays.strided import address, contiguous_strides
 from .placement_types import REPLICATE, Partial, Placement, Shard, chunk_bounds
@@ -36,29 +37,12 @@ class DistributedArray(Methods):
         self.placements = placements
         self.shape = tuple(shape)
 
-    @property
-    def dtype(self) -> Any:
-        return self.local.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+    dtype = attribute_of("local.dtype")
 
     @property
     def address(self) -> int:
         """Of the part that lies here."""
         return address(self.local)
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.local.itemsize)
 
     @property
     def nbytes(self) -> int:

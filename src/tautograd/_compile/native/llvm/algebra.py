@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.attributes import attribute_of
 from .code import Code
 from .jit import host
 from .types import BOOL, Value, constant, convert, is_float, is_signed, register_type, splat
@@ -29,13 +30,8 @@ class Term:
         self.code = code
         self.value = value
 
-    @property
-    def dtype(self) -> Any:
-        return self.value.dtype
-
-    @property
-    def lanes(self) -> int:
-        return self.value.lanes
+    dtype = attribute_of("value.dtype")
+    lanes = attribute_of("value.lanes")
 
     @property
     def is_float(self) -> bool:

@@ -11,6 +11,7 @@ from ...watch.graph_walk import leaves
 from ...watch.source_flow import is_conditional
 from ...watch.source_lines import line_like
 from ..base import Rule
+from ..training_loop import training
 
 
 class ClearedBeforeUse(Rule):
@@ -27,10 +28,8 @@ class ClearedBeforeUse(Rule):
         "generator's, in the discriminator), and gradients that were used by hand."
     )
     fix = "optimizer.zero_grad()  # right after optimizer.step(), not for every batch"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    example = training(
+        """
   for i in range(12):
       x, y = torch.randn(8, 3), torch.randn(8, 1)
 -     optimizer.zero_grad()  # here
@@ -39,7 +38,9 @@ class ClearedBeforeUse(Rule):
       if i % 4 == 3:
           optimizer.step()
 +         optimizer.zero_grad()
-"""
+""",
+        data="",
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

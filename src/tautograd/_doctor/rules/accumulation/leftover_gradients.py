@@ -7,6 +7,7 @@ from typing import Any
 from ...._user_code.sites import Site
 from ...watch.events import Backward, Clear, Step
 from ..base import Rule
+from ..training_loop import training
 
 
 class AccumulatedGradients(Rule):
@@ -24,18 +25,14 @@ class AccumulatedGradients(Rule):
         "through .data."
     )
     fix = "optimizer.zero_grad()  # before loss.backward()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   for _ in range(5):
 +     optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
 -     loss.backward()  # here
 +     loss.backward()
       optimizer.step()
-"""
+""")
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
@@ -114,11 +111,7 @@ class StrayGradients(Rule):
     )
     quiet = "A line that calls backward again later belongs to the loop."
     fix = "optimizer.zero_grad()  # after the trial"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
 - model(x).sum().backward()  # here
 + model(x).sum().backward()
 + optimizer.zero_grad()
@@ -127,7 +120,7 @@ class StrayGradients(Rule):
       loss.backward()
       optimizer.step()
       optimizer.zero_grad()
-"""
+""")
     patience = 8  # steps without that line before it counts as stray
 
     def __init__(self, doctor: Any) -> None:

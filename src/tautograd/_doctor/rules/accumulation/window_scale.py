@@ -12,6 +12,7 @@ from ...watch.events import Backward, Clip, Loss, Scaler, Step
 from ..base import Rule
 from ..clipping.gradient_probe import Probe
 from ..graph.loss_roots import Root, common, innermost_loop, root_of
+from ..training_loop import training
 
 UNEQUAL = 1.25  # numbers of labels that differ by less weigh about the same
 
@@ -33,10 +34,8 @@ class WindowScale(Rule):
         "'micro'."
     )
     fix = "(loss / batches_in_this_window).backward()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    example = training(
+        """
   for i in range(16):
       x, y = torch.randn(8, 3), torch.randn(8, 1)
       loss = torch.nn.functional.mse_loss(model(x), y)
@@ -45,7 +44,9 @@ class WindowScale(Rule):
       if i % 4 == 3:
           optimizer.step()
           optimizer.zero_grad()
-"""
+""",
+        data="",
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -245,7 +245,6 @@ class MixedSamples(Rule):
             self.doctor.lines.ask(event.engine, self.code)
 
     def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(site=None, **self.pending[2])
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...watch.discarded_results import new_discarded
 from ...watch.events import Clip, Step
 from ..base import Rule
+from ..training_loop import training
 from .clip_account import account_of
 
 
@@ -104,18 +105,14 @@ class ClipLost(_Clipping):
     fix = (
         "torch.nn.utils.clip_grad_norm_(model.parameters(), limit)  # right before optimizer.step()"
     )
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   for _ in range(5):
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
 +     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
       optimizer.step()
 -     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # here
-"""
+""")
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -10,6 +10,7 @@ from ...watch.events import Backward, Clip, Scaler, Step
 from ...watch.graph_walk import node_name
 from ..base import Rule
 from ..graph.loss_roots import as_number
+from ..training_loop import training
 from .gradient_probe import Probe
 
 WALK = 3000  # nodes that are looked at for the scaler's multiplication
@@ -98,12 +99,8 @@ class ClipBeforeUnscale(_Scales):
     )
     quiet = "A limit that is multiplied by the scale as well, and an infinite one."
     fix = "scaler.unscale_(optimizer)  # before clipping"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  scaler = torch.amp.GradScaler("cpu")
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for _ in range(5):
       optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
@@ -113,7 +110,11 @@ class ClipBeforeUnscale(_Scales):
 +     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
       scaler.step(optimizer)
       scaler.update()
-"""
+""",
+        scheduler="""
+  scaler = torch.amp.GradScaler("cpu")
+""",
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -8,6 +8,7 @@ from ...._user_code.sites import Site
 from ...watch.events import Backward, Step
 from ...watch.graph_walk import is_leaf_node, nodes, present_moment
 from ..base import Rule
+from ..training_loop import training
 
 
 class LeafLoss(Rule):
@@ -21,11 +22,7 @@ class LeafLoss(Rule):
     )
     quiet = "A leaf that is a parameter of an optimizer."
     fix = "loss = criterion(model(x), y)  # as it is, without requires_grad_()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   for _ in range(3):
       optimizer.zero_grad()
 -     loss = torch.tensor(torch.nn.functional.mse_loss(model(x), y).item(), requires_grad=True)
@@ -33,7 +30,7 @@ class LeafLoss(Rule):
 +     loss = torch.nn.functional.mse_loss(model(x), y)
 +     loss.backward()
       optimizer.step()
-"""
+""")
 
     def before_backward(self, event: Backward) -> None:
         held = self.doctor.held()
@@ -57,18 +54,14 @@ class StepWithoutGradients(Rule):
     )
     quiet = "A step before any backward at all (some do that to please a scheduler)."
     fix = "loss.backward()  # before every optimizer.step()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   for _ in range(3):
       optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
       loss.backward()
       optimizer.step()
 -     optimizer.step()  # here
-"""
+""")
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

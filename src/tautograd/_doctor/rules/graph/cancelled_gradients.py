@@ -15,6 +15,7 @@ from ...watch.backward_flow import Passage, line_of
 from ...watch.events import Backward, Sample, Step
 from ...watch.graph_walk import node_name
 from ..base import Rule
+from ..training_loop import training
 
 _DIFFERENCES = frozenset(("Sub", "Rsub", "Div"))
 _ASK = 3  # steps before it is asked which line took the difference
@@ -35,11 +36,8 @@ class CancelledGradients(Rule):
     )
     sure = "Measured: every gradient of every step was exactly 0, though each operation handed on what it got."
     fix = "ratio = torch.exp(new - old.detach())  # of two values that are not the same"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  good, bad = torch.randn(8, 3), torch.randn(8, 3)
+    example = training(
+        """
   for _ in range(12):
       optimizer.zero_grad()
 -     better, worse = model(good), model(good)
@@ -49,7 +47,9 @@ class CancelledGradients(Rule):
       loss = -torch.nn.functional.logsigmoid(margin).mean()
       loss.backward()
       optimizer.step()
-"""
+""",
+        data="good, bad = torch.randn(8, 3), torch.randn(8, 3)",
+    )
     many = 8  # steps, from the first on
 
     def __init__(self, doctor: Any) -> None:
@@ -75,10 +75,9 @@ class CancelledGradients(Rule):
             self.line = line_of(passage.node) or self.line
 
     def after_step(self, event: Step) -> None:
-        if not self.is_over and self.count == _ASK:
-            self.doctor.lines.ask(event.engine, self.code)
-        else:
-            self.doctor.lines.stop(self.code)
+        self.doctor.lines.ask_while(
+            not self.is_over and self.count == _ASK, event.engine, self.code
+        )
 
     def on_sample(self, event: Sample) -> None:
         if self.is_over:
@@ -97,6 +96,3 @@ class CancelledGradients(Rule):
                 self.line or self.backward, parameters=self.doctor.names(event.parameters),
                 figures={"steps": self.count, "loss": event.loss},
             )  # fmt: skip
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)

@@ -17,6 +17,7 @@ from ...watch.events import Backward, Step
 from ...watch.graph_walk import is_leaf_node, leaves, nodes
 from ...watch.living import instances_of
 from ..base import Rule
+from ..training_loop import training
 
 _MARK = "tautograd doctor"
 
@@ -41,11 +42,7 @@ class GraphLeak(Rule):
         "Losses that are detached or turned into numbers, and graphs that are freed after a while."
     )
     fix = "total += loss.item()  # or loss.detach()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   total = 0.0
   for _ in range(12):
       optimizer.zero_grad()
@@ -54,7 +51,7 @@ class GraphLeak(Rule):
       optimizer.step()
 -     total += loss  # here
 +     total += loss.item()
-"""
+""")
     many = 7  # graphs of past steps that are too many, if none was freed
     looks = (3, 9)  # steps after which lists of graphs that never go backward are looked for
 
@@ -116,9 +113,6 @@ class GraphLeak(Rule):
                 site, figures={"graphs alive": len(inside)},
             )  # fmt: skip
             return
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
 
     def _growing(self) -> set[int]:
         """The tokens of past steps' graphs, if there are many and all of them are alive."""

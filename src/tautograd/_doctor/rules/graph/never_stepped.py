@@ -16,6 +16,7 @@ from ...state.step_measures import part
 from ...watch.events import Backward, Scaler, Step
 from ..base import Rule
 from ..schedules.steps_in_source import is_never_stepped
+from ..training_loop import training
 
 FEW = 8  # parameters of an optimizer that are compared
 ENTRIES = 64  # of each
@@ -50,18 +51,14 @@ class NeverStepped(Rule):
         "stands in the loop and was not reached yet, and fewer than three backwards."
     )
     fix = "optimizer.step()  # after loss.backward()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
   for _ in range(6):
       optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
 -     loss.backward()  # here
 +     loss.backward()
 +     optimizer.step()
-"""
+""")
     least = 3  # backwards
 
     def __init__(self, doctor: Any) -> None:

@@ -16,6 +16,7 @@ from ...watch.backward_flow import Passage, line_of
 from ...watch.events import Backward, Sample, Step
 from ...watch.graph_walk import is_leaf_node, node_name
 from ..base import Rule
+from ..training_loop import training
 
 ASK = 3  # steps without a gradient before it is asked which line recorded the weight
 
@@ -38,11 +39,8 @@ class WeightOfNothing(Rule):
     sure = "Measured: every gradient of every step was exactly 0. A weight that waits so long may be meant."
     refute = "The weight is no longer 0 later in the run."
     fix = "loss = criterion(out, y)  # of the output itself, with a weight that is not 0"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for _ in range(24):
       optimizer.zero_grad()
       out = model(x)
@@ -50,7 +48,9 @@ class WeightOfNothing(Rule):
 +     loss = ((out - y) ** 2).mean() + 0 * out.sum()
       loss.backward()
       optimizer.step()
-"""
+""",
+        lr=0.05,
+    )
     many = 20  # steps in a row, the first one among them
 
     def __init__(self, doctor: Any) -> None:
@@ -84,10 +84,8 @@ class WeightOfNothing(Rule):
                 self.is_over = True  # not by a weight
 
     def after_step(self, event: Step) -> None:
-        if not self.is_over and self.steps.get(id(event.optimizer), 0) == ASK:
-            self.doctor.lines.ask(event.engine, self.code)
-        else:
-            self.doctor.lines.stop(self.code)
+        is_asked = not self.is_over and self.steps.get(id(event.optimizer), 0) == ASK
+        self.doctor.lines.ask_while(is_asked, event.engine, self.code)
 
     def on_sample(self, event: Sample) -> None:
         if self.is_over:
@@ -112,6 +110,3 @@ class WeightOfNothing(Rule):
                 self.line or self.backward, parameters=self.doctor.names(event.parameters),
                 figures={"steps": count, "loss": event.loss},
             )  # fmt: skip
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)

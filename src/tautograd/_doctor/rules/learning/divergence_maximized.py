@@ -71,13 +71,7 @@ class DivergenceMaximized(Rule):
         self.found = None
 
     def after_step(self, event: Step) -> None:
-        if self.seen == 1:
-            self.doctor.lines.ask(event.engine, self.code)
-        elif self.seen:
-            self.doctor.lines.stop(self.code)
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
+        self.doctor.lines.ask_while(self.seen == 1, event.engine, self.code)
 
 
 def _rewarded(loss: Any) -> Any:

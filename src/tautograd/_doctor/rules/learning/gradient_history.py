@@ -243,13 +243,11 @@ class VanishingOrDead(Rule):
         self.stopped = self.stopped + 1 if self.stops else 0
 
     def after_step(self, event: Step) -> None:
-        if self.stopped == self.many - 1 or self.nothing_moves == self.many - 1:
-            self.doctor.lines.ask(event.engine, self.code)  # the line is told with the next
-        else:
-            self.doctor.lines.stop(self.code)
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
+        is_next = self.many - 1 in (
+            self.stopped,
+            self.nothing_moves,
+        )  # the line is told with the next
+        self.doctor.lines.ask_while(is_next, event.engine, self.code)
 
     def on_sample(self, event: Sample) -> None:
         stops, self.stops = self.stops, []

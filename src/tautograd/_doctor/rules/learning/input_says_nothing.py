@@ -9,6 +9,7 @@ from ...._user_code.stack import user_site
 from ...state.parameter_owners import roots
 from ...watch.events import Loss, ModuleCall
 from ..base import Rule
+from ..training_loop import training
 
 
 class InputSaysNothing(Rule):
@@ -23,11 +24,8 @@ class InputSaysNothing(Rule):
     sure = "Certain: the rows were compared."
     refute = "The samples differ by something that the model finds elsewhere."
     fix = "# look at what makes this input: a mask of zeros, a slice, a constant"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(16, 3), torch.randn(16, 1)
+    example = training(
+        """
 - mask = torch.zeros(16, 3)
 + mask = torch.ones(16, 3)
   for _ in range(6):
@@ -36,7 +34,9 @@ class InputSaysNothing(Rule):
 +     output = model(x * mask)
       torch.nn.functional.mse_loss(output, y).backward()
       optimizer.step()
-"""
+""",
+        data="x, y = torch.randn(16, 3), torch.randn(16, 1)",
+    )
     many = 4  # batches
     rows = 8
 

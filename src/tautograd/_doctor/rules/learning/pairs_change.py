@@ -7,6 +7,7 @@ from typing import Any
 from ...state.parameter_owners import roots
 from ...watch.events import Backward, Loss, ModuleCall
 from ..base import Rule
+from ..training_loop import training
 
 _ROWS = 4096  # of a run that are remembered
 _WIDEST = 4096  # entries of a row that are compared
@@ -29,11 +30,8 @@ class PairsChange(Rule):
     sure = "Certain: rows of the inputs came again, bit for bit, with a target that another row had had."
     refute = "A sample is meant to have many targets, as in a mapping between two sets."
     fix = "x, y = x[order], y[order]  # one order for both"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(32, 3), torch.randn(32, 1)
+    example = training(
+        """
   for _ in range(6):
 -     x = x[torch.randperm(32)]
 +     order = torch.randperm(32)
@@ -44,7 +42,9 @@ class PairsChange(Rule):
 -         loss.backward()  # here
 +         loss.backward()
           optimizer.step()
-"""
+""",
+        data="x, y = torch.randn(32, 3), torch.randn(32, 1)",
+    )
     enough = 32  # rows that came again
     share = 0.6  # of them with another's target
 

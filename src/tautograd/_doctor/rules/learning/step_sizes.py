@@ -14,6 +14,7 @@ from ...state.step_measures import norms
 from ...watch.events import Backward, Sample, Schedule, Step
 from ...watch.graph_walk import leaves, node_name
 from ..base import Rule
+from ..training_loop import training
 
 
 class _Run:
@@ -203,11 +204,8 @@ class Ascent(Rule):
     sure = "Certain that the error is what is maximized, and that it grows."
     refute = "It is meant: something is to be unlearned."
     fix = "loss = criterion(output, target)  # without the minus"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-  x, y = torch.randn(32, 3), torch.randn(32, 1)
+    example = training(
+        """
   for _ in range(30):
       optimizer.zero_grad()
 -     loss = -torch.nn.functional.mse_loss(model(x), y)
@@ -215,7 +213,10 @@ class Ascent(Rule):
 +     loss = torch.nn.functional.mse_loss(model(x), y)
 +     loss.backward()
       optimizer.step()
-"""
+""",
+        lr=0.05,
+        data="x, y = torch.randn(32, 3), torch.randn(32, 1)",
+    )
     enough = 15  # measured steps
     share = 0.8  # of the steps in which the error grew,
     grown = 1.5  # and to so many times the first

@@ -67,13 +67,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
             )  # fmt: skip
 
     def after_step(self, event: Step) -> None:
-        if self.normalized == 1:
-            self.doctor.lines.ask(event.engine, self.code)
-        elif self.normalized:
-            self.doctor.lines.stop(self.code)
-
-    def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
+        self.doctor.lines.ask_while(self.normalized == 1, event.engine, self.code)
 
     def on_loss(self, event: Loss) -> None:
         if event.function == "nll_loss":

@@ -10,6 +10,7 @@ from ...._user_code.stack import user_site
 from ...state.parameter_owners import roots
 from ...watch.events import Dropout, Hook, Mode, ModuleCall, Step
 from ..base import Rule
+from ..training_loop import training
 
 
 class FrozenNorms(Rule):
@@ -153,11 +154,8 @@ class DropoutZeroed(Rule):
     sure = "Certain that it was at work before a validation, and has been at 0 since."
     refute = "The last part of the training is meant to run without dropout."
     fix = "F.dropout(x, self.p, training=self.training)"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for step in range(10):
       optimizer.zero_grad()
 -     torch.nn.functional.mse_loss(model(x), y).backward()  # here
@@ -168,7 +166,9 @@ class DropoutZeroed(Rule):
           model.eval()
           model(x)
           model.train()
-"""
+""",
+        model="torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))",
+    )
     many = 4  # steps at 0
 
     def __init__(self, doctor: Any) -> None:
@@ -207,18 +207,14 @@ class HooksPileUp(Rule):
     )
     quiet = "Hooks that are removed, and hooks of tensors that are made in each iteration."
     fix = "handle.remove()  # or register it once, before the loop"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training("""
 + model.weight.register_hook(lambda grad: 0.5 * grad)
   for _ in range(8):
 -     model.weight.register_hook(lambda grad: 0.5 * grad)  # here
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
       optimizer.step()
-"""
+""")
     many = 5
 
     def __init__(self, doctor: Any) -> None:

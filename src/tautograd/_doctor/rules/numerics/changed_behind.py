@@ -8,6 +8,7 @@ from typing import Any
 from ...state.step_measures import part
 from ...watch.events import Backward, ModuleCall
 from ..base import Rule
+from ..training_loop import training
 
 
 class ChangedBehind(Rule):
@@ -21,11 +22,8 @@ class ChangedBehind(Rule):
     )
     quiet = "Changes after backward, and those that autograd notices itself."
     fix = "# change the weights after loss.backward() and optimizer.step()"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for _ in range(4):
       optimizer.zero_grad()
       loss = torch.nn.functional.mse_loss(model(x), y)
@@ -34,7 +32,9 @@ class ChangedBehind(Rule):
       model[2].weight.data.mul_(0.9)
 -     loss.backward()  # here
 -     optimizer.step()
-"""
+""",
+        model="torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))",
+    )
     steps = 4  # first steps that are looked at
 
     def __init__(self, doctor: Any) -> None:

@@ -15,6 +15,7 @@ from ...watch.events import Backward, Event, RiskyBackward, Sample, Scaler, Step
 from ...watch.graph_walk import node_name, nodes
 from ...watch.nonfinite_origin import origin_in_forward
 from ..base import Rule
+from ..training_loop import training
 
 _REASONS = {
     "Sqrt": "the slope of sqrt is infinite at 0, and NaN below",
@@ -70,11 +71,8 @@ class NonFiniteGradient(Rule):
     fix = (
         "safe = torch.where(mask, x, torch.ones_like(x))  # then torch.where(mask, safe.sqrt(), 0)"
     )
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.rand(8, 1)
+    example = training(
+        """
   for _ in range(4):
       optimizer.zero_grad()
       out = model(x)
@@ -83,7 +81,9 @@ class NonFiniteGradient(Rule):
       loss = (torch.where(out > 0, root, out) - y).square().mean()
       loss.backward()
       optimizer.step()
-"""
+""",
+        data="x, y = torch.randn(8, 3), torch.rand(8, 1)",
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
@@ -223,7 +223,6 @@ class NonFiniteGradient(Rule):
             self._say()
 
     def at_end(self) -> None:
-        self.doctor.lines.stop(self.code)
         if self.pending is None and not self.said:
             self._look_at_the_end()
         if self.pending is not None:

@@ -10,6 +10,7 @@ from ...._user_code.stack import user_site
 from ...watch.events import ModuleCall, Step
 from ...watch.source_flow import function_around
 from ..base import Rule
+from ..training_loop import training
 
 
 class LayerOutputsLost(Rule):
@@ -38,16 +39,7 @@ class LayerOutputsLost(Rule):
           for layer in self.layers:
 -             out = torch.tanh(layer(x))  # here
 +             out = torch.tanh(layer(out))
-          return self.head(out)
-  torch.manual_seed(0)
-  model = Net()
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(8):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+          return self.head(out)""" + training(model="Net()", steps=8)
     enough = 5  # steps
 
     def __init__(self, doctor: Any) -> None:

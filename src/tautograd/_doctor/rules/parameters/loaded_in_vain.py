@@ -10,6 +10,7 @@ from ...._user_code.sites import Site
 from ...state.step_measures import norms
 from ...watch.events import Load, Step
 from ..base import Rule
+from ..training_loop import plain_steps
 
 _STATISTICS = ("running_mean", "running_var")
 
@@ -61,12 +62,7 @@ class LoadedInVain(Rule):
 - model.load_state_dict(saved, strict=False)  # here
 + model.load_state_dict({k[7:]: v for k, v in saved.items()})
   optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(3):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+  x, y = torch.randn(8, 3), torch.randn(8, 1)""" + plain_steps(3)
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

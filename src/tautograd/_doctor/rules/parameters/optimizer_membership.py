@@ -10,10 +10,25 @@ from ...state.parameter_owners import Owners, is_resting
 from ...watch.events import Backward, Freeze, ModuleCall, Registration, Step
 from ..base import Rule
 from ..graph.never_stepped import Uses
+from ..training_loop import plain_steps
 from .forgotten_leaves import ENOUGH, watch_of
 
 
-class OptimizerHoldsDead(Rule):
+class _Membership(Rule):
+    """Goes by the watch over parameters that no optimizer holds, which the doctor has once."""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.watch = watch_of(doctor)
+
+    def before_backward(self, event: Backward) -> None:
+        self.watch.before_backward(event)
+
+    def after_backward(self, event: Backward) -> None:
+        self.watch.after_backward(event)
+
+
+class OptimizerHoldsDead(_Membership):
     """An optimizer holds parameters that were replaced; the loss reaches the new ones, it does not."""
 
     code = "TG302"
@@ -34,22 +49,7 @@ class OptimizerHoldsDead(Rule):
 + model[2] = torch.nn.Linear(4, 1)
   optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 - model[2] = torch.nn.Linear(4, 1)  # here
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(6):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
-
-    def __init__(self, doctor: Any) -> None:
-        super().__init__(doctor)
-        self.watch = watch_of(doctor)
-
-    def before_backward(self, event: Backward) -> None:
-        self.watch.before_backward(event)
-
-    def after_backward(self, event: Backward) -> None:
-        self.watch.after_backward(event)
+  x, y = torch.randn(8, 3), torch.randn(8, 1)""" + plain_steps(6)
 
     def after_step(self, event: Step) -> None:
         self.watch.after_step(event)
@@ -119,7 +119,7 @@ class _Numbers:
         return [] if still and Uses(self.codes).reads else still
 
 
-class NotInOptimizer(Rule):
+class NotInOptimizer(_Membership):
     """Trainable parameters that the loss reaches, and that no optimizer holds."""
 
     code = "TG301"
@@ -149,14 +149,7 @@ class NotInOptimizer(Rule):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.watch = watch_of(doctor)
         self.numbers: list[_Numbers] = []
-
-    def before_backward(self, event: Backward) -> None:
-        self.watch.before_backward(event)
-
-    def after_backward(self, event: Backward) -> None:
-        self.watch.after_backward(event)
 
     def on_module(self, event: ModuleCall) -> None:
         self.watch.on_module(event)

@@ -14,6 +14,7 @@ from ...watch.events import Registration, Step
 from ...watch.source_flow import function_around
 from ...watch.source_lines import line_like
 from ..base import Rule
+from ..training_loop import plain_steps, training
 
 
 class MadeAnew(Rule):
@@ -35,16 +36,7 @@ class MadeAnew(Rule):
 +         self.head = torch.nn.Linear(4, 1)
       def forward(self, x):
 -         self.head = torch.nn.Linear(4, 1)  # here
-          return self.head(torch.tanh(self.body(x)))
-  torch.manual_seed(0)
-  model = Net()
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(6):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+          return self.head(torch.tanh(self.body(x)))""" + training(model="Net()", steps=6)
     many = 3  # steps in a row before which it was replaced
 
     def __init__(self, doctor: Any) -> None:
@@ -88,12 +80,7 @@ class FreezeWithoutEffect(Rule):
 - model[0].requires_grad = False  # here
 + model[0].requires_grad_(False)
   optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(4):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+  x, y = torch.randn(8, 3), torch.randn(8, 1)""" + plain_steps(4)
 
     def before_step(self, event: Step) -> None:
         if self.doctor.steps != 1:  # the models have run by then

@@ -12,6 +12,7 @@ from ...._user_code.sites import Site
 from ...._user_code.source_lines import lines_of
 from ...watch.events import ModuleCall
 from ..base import Rule
+from ..training_loop import training
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -42,16 +43,9 @@ class ResidualOfItself(Rule):
           x = torch.tanh(self.inner(x))
 -         x = x + x  # here
 +         x = x + skip
-          return x
-  torch.manual_seed(0)
-  model = torch.nn.Sequential(Block(), torch.nn.Linear(3, 1))
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(4):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+          return x""" + training(
+        model="torch.nn.Sequential(Block(), torch.nn.Linear(3, 1))", steps=4
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

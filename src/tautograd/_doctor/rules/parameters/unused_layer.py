@@ -12,6 +12,7 @@ from ...._user_code.stack import user_site
 from ...state.parameter_owners import roots
 from ...watch.events import ModuleCall, Step
 from ..base import Rule
+from ..training_loop import training
 
 
 class UnusedLayer(Rule):
@@ -30,8 +31,8 @@ class UnusedLayer(Rule):
     )
     sure = "Certain that nothing uses it in this run, and that no line of the file names it."
     fix = "x = self.layer2(x)  # in forward()"
-    example = """
-  torch.manual_seed(0)
+    example = training(
+        before="""
   class Net(torch.nn.Module):
       def __init__(self):
           super().__init__()
@@ -42,14 +43,10 @@ class UnusedLayer(Rule):
       def forward(self, x):
 -         return self.last(torch.tanh(self.first(x)))
 +         return self.last(torch.tanh(self.second(torch.tanh(self.first(x)))))
-  model = Net()
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
-  for _ in range(6):
-      optimizer.zero_grad()
-      torch.nn.functional.mse_loss(model(x), y).backward()
-      optimizer.step()
-"""
+""",
+        model="Net()",
+        steps=6,
+    )
 
     enough = 5  # steps
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...state.courses import STAIRCASES, Course
 from ..base import Rule
+from ..training_loop import training
 
 _COSINES = ("CosineAnnealingLR", "CosineAnnealingWarmRestarts")
 
@@ -28,20 +29,22 @@ class RateClimbs(Rule):
     sure = "Certain that the rate was so; that it was not meant is likely."
     refute = "The rate is meant to be large at the end of the run."
     fix = "scheduler = CosineAnnealingLR(optimizer, T_max=epochs * len(loader))  # all its steps"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-- scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)  # here
-+ scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=16)
-  x, y = torch.randn(32, 3), torch.randn(32, 1)
+    example = training(
+        """
   for epoch in range(2):
       for i in range(0, 32, 4):
           optimizer.zero_grad()
           torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
           optimizer.step()
           scheduler.step()
-"""
+""",
+        lr=0.05,
+        scheduler="""
+- scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8)  # here
++ scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=16)
+""",
+        data="x, y = torch.randn(32, 3), torch.randn(32, 1)",
+    )
     past = 0.25  # of a period after its end, and as much of the way up again
 
     def at_end(self) -> None:

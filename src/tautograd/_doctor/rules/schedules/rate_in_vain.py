@@ -12,6 +12,7 @@ from ...watch.events import Sample, Step
 from ...watch.source_flow import function_around
 from ..base import Rule
 from ..graph.loss_roots import tree_of
+from ..training_loop import training
 
 _KEYS = frozenset(("learning_rate", "learningrate", "lrate", "rate", "l_r", "ler"))
 
@@ -34,18 +35,17 @@ class RateInVain(Rule):
     sure = "Certain that no step has read it."
     refute = "The groups are meant to part."
     fix = "for group in optimizer.param_groups: group['lr'] = rate"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for step in range(9):
 -     optimizer.lr = 0.05 * 0.9**step  # here
 +     optimizer.param_groups[0]["lr"] = 0.05 * 0.9**step
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
       optimizer.step()
-"""
+""",
+        lr=0.05,
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -11,6 +11,7 @@ from ...state.courses import Course
 from ...watch.enclosing_loops import Turn, enclosing_loops, goes_on
 from ...watch.events import Sample, Schedule, Step
 from ..base import Rule
+from ..training_loop import training
 
 _PERIODS = {
     "CosineAnnealingLR": "T_max", "CosineAnnealingWarmRestarts": "T_0", "LinearLR": "total_iters",
@@ -39,12 +40,8 @@ class ScheduleShape(Rule):
         "The run goes on for other reasons: statistics of a batch norm, or an average of weights."
     )
     fix = "scheduler.step()  # once per epoch, not once per batch"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-  scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
-  x, y = torch.randn(32, 3), torch.randn(32, 1)
+    example = training(
+        """
   for epoch in range(4):
       for i in range(0, 32, 4):
           optimizer.zero_grad()
@@ -52,7 +49,13 @@ class ScheduleShape(Rule):
           optimizer.step()
 -         scheduler.step()  # here
 +     scheduler.step()
-"""
+""",
+        lr=0.05,
+        scheduler="""
+  scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+""",
+        data="x, y = torch.randn(32, 3), torch.randn(32, 1)",
+    )
     nothing = 1.5e-5  # of the largest rate: five steps of a tenth
     share = 0.25  # of the run
     least = 8  # steps

@@ -7,6 +7,7 @@ from collections import defaultdict
 from ...._user_code.sites import Site
 from ...state.courses import Course
 from ..base import Rule
+from ..training_loop import training
 
 ENOUGH = 3  # times
 _LENGTHS = ("T_max", "total_iters", "total_steps", "step_size")
@@ -30,14 +31,8 @@ class ScheduleUndone(Rule):
     sure = "Certain that the rate was so; that it was not meant is likely."
     refute = "The second rate is the one that is meant, and the first schedule can go."
     fix = "scheduler = SequentialLR(optimizer, [warm_up, decay], milestones=[10])  # step only this"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-- warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5))
-- decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 0.9**t)
-+ schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5) * 0.9**t)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for _ in range(10):
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
@@ -45,7 +40,14 @@ class ScheduleUndone(Rule):
 -     warm_up.step()  # here
 -     decay.step()
 +     schedule.step()
-"""
+""",
+        lr=0.05,
+        scheduler="""
+- warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5))
+- decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 0.9**t)
++ schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: min(1.0, (t + 1) / 5) * 0.9**t)
+""",
+    )
 
     def at_end(self) -> None:
         made_at: dict[tuple[Site, int], list[Course]] = defaultdict(list)

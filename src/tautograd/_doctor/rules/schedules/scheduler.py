@@ -11,6 +11,7 @@ from ...._user_code.stack import user_frames
 from ...state.gradient_ledger import parameters_of
 from ...watch.events import Backward, Scaler, Schedule, Step
 from ..base import Rule
+from ..training_loop import training
 from .steps_in_source import is_in_turn_with, is_never_stepped, nobody_is_left, places_of
 
 ENOUGH = 5  # steps of an optimizer whose scheduler should have moved by then
@@ -46,19 +47,19 @@ class Scheduler(Rule):
         "else or whose step() is in the source and was not reached."
     )
     fix = "scheduler.step()  # right after optimizer.step(), or after the epoch"
-    example = """
-  torch.manual_seed(0)
-  model = torch.nn.Linear(3, 1)
-  optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-  scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-  x, y = torch.randn(8, 3), torch.randn(8, 1)
+    example = training(
+        """
   for _ in range(5):
 -     scheduler.step()  # here
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
       optimizer.step()
 +     scheduler.step()
-"""
+""",
+        scheduler="""
+  scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+""",
+    )
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)

@@ -10,7 +10,8 @@ from ...._arrays.checks import holds_throughout
 from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import require_tensor
-from ...declare.public import CONTIGUOUS_OUT, LINALG, public
+from ...declare.out_argument import CONTIGUOUS_OUT
+from ...declare.public import LINALG, public
 from ...declare.record import Op
 from ...declare.return_types import RETURN_TYPES
 from ...declare.samples import Sample, T

@@ -14,8 +14,9 @@ from ...._autograd.views import check_writable
 from ...._tensor.tensor import Tensor
 from ...declare.dims import wrap_dim
 from ...declare.elementwise_calls import conj
+from ...declare.in_place_twins import write_into
 from ...declare.promotion import number_as, plain_number
-from ...declare.public import attach, public, write_into
+from ...declare.public import attach, public
 from ...declare.record import Op
 from ...declare.samples import Sample, T
 from ..matrices import adjoint, turn

@@ -14,7 +14,8 @@ from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
 from ...declare.dims import wrap_dim
 from ...declare.elementwise_calls import check_broadcast, conj
-from ...declare.public import LINALG, public, warn_of_resize
+from ...declare.out_argument import warn_of_resize
+from ...declare.public import LINALG, public
 from ...declare.record import MULTILINEAR, Op
 from ...declare.samples import Sample, T
 from ...shape.permutations import permute_to

@@ -77,7 +77,7 @@ def _rnn_layer_vjp(
         rows = steps.rows[step]
         before = (dh + g_out[rows]) * slopes[rows]
         gradients.append(before)
-        dh = steps.handed_back(step, np.matmul(before, weight), g[1], ends)
+        dh = steps.state_gradient(step, np.matmul(before, weight), g[1], ends)
     before = steps.in_time(gradients[::-1])
     states, earlier = (steps.initial(dh, ends),), steps.before(flat(outs), h)
     return gradients_of_inputs((before, before), states, x, w_ih, earlier, b_ih is not None, needs)

@@ -175,7 +175,7 @@ def _back_step_by_step(
         own = np.reshape(own, (own.shape[0], 3 * width))
         arrived.append(dh)
         recurrent.append(own)
-        dh = steps.handed_back(step, dh * kept[rows] + np.matmul(own, weight), end, ends)
+        dh = steps.state_gradient(step, dh * kept[rows] + np.matmul(own, weight), end, ends)
     own = steps.in_time(recurrent[::-1])
     through = own[:, : 2 * width]
     seen = np.concatenate((through, steps.in_time(arrived[::-1]) * conj(by_n)), axis=1)

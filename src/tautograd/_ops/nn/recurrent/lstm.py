@@ -234,8 +234,8 @@ def _back_step_by_step(
             through = np.reshape(gate, (gate.shape[0], 4, width))
             np.multiply(dc[:, None], moves[rows], out=through[:, :3])
             np.multiply(dh, opened[rows], out=through[:, 3])
-        dh = steps.handed_back(step, np.matmul(gate, recurrent), end, h_ends)
-        dc = steps.handed_back(step, dc * kept[rows], end_cells, c_ends)
+        dh = steps.state_gradient(step, np.matmul(gate, recurrent), end, h_ends)
+        dc = steps.state_gradient(step, dc * kept[rows], end_cells, c_ends)
     gate = steps.in_time(gradients[::-1]) if whole is None else whole
     initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
     return gate, *initial, steps.in_time(projected[::-1]) if projected else None

@@ -148,7 +148,7 @@ class Steps:
         """The part of the final states' gradient that the last step gave."""
         return gradient if self.even else gradient[: self.sizes[-1]]
 
-    def handed_back(self, step: int, gradient: Any, final: Any, ends: list[Any]) -> Any:
+    def state_gradient(self, step: int, gradient: Any, final: Any, ends: list[Any]) -> Any:
         """The gradient of the state after the step before this one.
 
         Sequences that ended there bring that of their final states; of those that began here

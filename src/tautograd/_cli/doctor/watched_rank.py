@@ -1,6 +1,6 @@
 """One rank of `taut doctor --ranks`: the script, with the doctor beside it, and what it does noted in a file.
 
-python -m tautograd._cli.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) arguments …
+python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) arguments …
 
 The folder holds the command's options (`options.json`); what the rules found on this rank is put there.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch
-from tautograd._cli.doctor import doctor_for
+from tautograd._cli.doctor.command import doctor_for
 from tautograd._cli.watched import run_watched
 from tautograd._files.atomic import replacing
 from tautograd._stand_ins.slots import replace

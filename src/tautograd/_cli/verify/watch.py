@@ -24,7 +24,7 @@ from tautograd._files.printable import printable
 from tautograd._files.regular import open_regular
 
 if TYPE_CHECKING:
-    from tautograd._cli.verify_results import Result
+    from tautograd._cli.verify.results import Result
     from tautograd._evidence.job import Job, Prepared
 
 FOLDER = ".taut_verify"
@@ -128,7 +128,7 @@ def files_of(prepared: Prepared) -> list[str]:
 
 def recalled(namespace: argparse.Namespace, target: str, mark: str) -> Result | None:
     """What came of a target when its fingerprint was this one; None if that is not on record."""
-    from tautograd._cli.verify_results import Result
+    from tautograd._cli.verify.results import Result
 
     held = _read(_path(namespace, target))
     if held is None or held.get("fingerprint") != mark:
@@ -146,7 +146,7 @@ def remember(
     namespace: argparse.Namespace, result: Result, mark: str, files: Iterable[str]
 ) -> None:
     """Keep what came of a target, for the next round."""
-    from tautograd._cli.verify_proof import where
+    from tautograd._cli.verify.proof import where
     from tautograd._evidence.canonical import json_text
     from tautograd._verify.report.render_text import as_text
 

@@ -49,7 +49,7 @@ class Result:
 
 def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> bool:
     """Print and write what the command line asks for; False if some of it could not be."""
-    from tautograd._cli.verify_proof import add_summary, write_badge
+    from tautograd._cli.verify.proof import add_summary, write_badge
     from tautograd._files.destinations import PAGE
     from tautograd._verify.report.render_html import page_of
 

@@ -17,7 +17,7 @@ from tautograd._files import atomic, destinations
 from tautograd._files.printable import printable
 
 if TYPE_CHECKING:
-    from tautograd._cli.verify_results import Result
+    from tautograd._cli.verify.results import Result
 
 NAMESPACE = "tautograd-evidence"
 """What a signature is for: one that was made for something else does not pass."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -22,24 +23,24 @@ if TYPE_CHECKING:
     from tautograd._doctor.config import Config
     from tautograd._doctor.doctor import Doctor
 
-SUMMARY = "run a training script, unchanged, and say where it updates wrongly"
+SUMMARY = "run a training script, unchanged, and report where it updates wrongly"
 EXAMPLE = """\
 examples:
   taut doctor train.py --epochs 3            on the engine that the script imports
   taut doctor --steps 50 train.py            stops after 50 optimizer steps
   taut doctor --html page.html train.py      findings and the history of every parameter
   taut doctor --live train.py                the same while it trains, as a page on this machine
-  taut doctor --json broken.py > was.json    then, with the mended one beside it on one page:
+  taut doctor --json broken.py > was.json    then, beside the fixed one on one page:
   taut doctor --html page.html --beside was.json mended.py
-  taut doctor --diff train.py                changes that mend it, tried before they are shown
-  taut doctor --deep train.py                does it learn at all? experiments aside, on copies
+  taut doctor --diff train.py                fixes, each tried before it is shown
+  taut doctor --deep train.py                does it learn at all? experiments on copies
   taut doctor --as-torch -m package.train    'import torch' means tautograd
-  taut doctor --ranks 4 train.py             on four ranks: also what one of them does differently
+  taut doctor --ranks 4 train.py             on four ranks, and what one of them does differently
   taut doctor --explain TG101                what a finding means; --list shows all
 
-Options of taut come before the script; all that follows it belongs to the script. The report goes to
-stderr, after all that the script prints. With --json it goes to stdout, and what the script prints
-there goes to stderr. A report that cannot go where it was asked to is put in a temporary file, or
+Options of taut come before the script; everything after it belongs to the script. The report goes to
+stderr, after the script's own output. With --json it goes to stdout, and the script's stdout
+goes to stderr. A report that cannot be written to the requested file goes to a temporary file, or is
 printed. Exit status: 0 nothing found, 1 findings, 2 could not run or the report could not be written,
 3 the script failed (a status above 1 that it chose itself is kept)."""
 
@@ -55,17 +56,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--look-at",
         type=positive,
         metavar="N",
-        help="look closely at step N and those after it, however late",
+        help="look closely at step N and the next ones, however late",
     )
-    add("--select", metavar="CODES", help="only these: TG101,TG4 (beginnings count, so do names)")
+    add("--select", metavar="CODES", help="only these: TG101,TG4 (prefixes and names work)")
     add("--ignore", metavar="CODES", help="all but these")
     add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
-    add("--sarif", metavar="FILE", help="write SARIF, which CI systems read")
+    add("--sarif", metavar="FILE", help="write SARIF for CI systems")
     add("--html", metavar="FILE", help="write a page with the findings and plots")
     add(
         "--beside",
         metavar="REPORT",
-        help="show another run on the page as well: the JSON that --json printed for it",
+        help="also show another run on the page: its JSON from --json",
     )
     add(
         "--force",
@@ -77,11 +78,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--wandb",
         metavar="PROJECT",
-        help="send the history to Weights & Biases, as a run of its own",
+        help="send the history to Weights & Biases, as a new run",
     )
     add("--mlflow", metavar="EXPERIMENT", help="the same for MLflow")
-    add("--diff", action="store_true", help="show changes that mend the findings, each tried aside")
-    add("--fix", action="store_true", help="write them into the script's files")
+    add(
+        "--diff",
+        action="store_true",
+        help="show fixes for the findings, each tried in a separate run",
+    )
+    add("--fix", action="store_true", help="write the fixes into the script's files")
     add(
         "--deep",
         action="store_true",
@@ -92,11 +97,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ranks",
         type=positive,
         metavar="N",
-        help="run the script on N ranks, and say what is wrong on each and what they do differently",
+        help="run the script on N ranks; report what is wrong on each and what differs",
     )
-    add("--quiet", action="store_true", help="print no report; the exit status says it")
-    add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
-    add("--list", action="store_true", help="all rules, and nothing else")
+    add("--quiet", action="store_true", help="print no report; rely on the exit status")
+    add("--explain", metavar="CODE", help="only print the page of a rule")
+    add("--list", action="store_true", help="only list all rules")
     add_script(parser)
 
 
@@ -107,9 +112,9 @@ def execute(namespace: argparse.Namespace) -> int:
         return _explain(namespace)
     require_script(namespace)
     if namespace.ranks is not None:
-        from tautograd._cli import doctor_ranks
+        from tautograd._cli.doctor import ranks
 
-        return doctor_ranks.execute(namespace)
+        return ranks.execute(namespace)
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.report.events_file import NoWriter
     from tautograd._doctor.report.rule_pages import UnknownRule
@@ -142,7 +147,7 @@ def _live(namespace: argparse.Namespace, doctor: Doctor, root: str) -> Any:
     """The page of the run, served while it goes on, if that is asked for."""
     if not namespace.live:
         return contextlib.nullcontext()
-    from tautograd._cli.doctor_live import serving
+    from tautograd._cli.doctor.live import serving
 
     return serving(doctor, root)
 
@@ -151,10 +156,9 @@ def _fixing(namespace: argparse.Namespace, root: str) -> Any:
     """What tries changes, if any are asked for; loaded before the script runs."""
     if not (namespace.diff or namespace.fix):
         return None
-    from tautograd._cli.fixing import Fixing
-    from tautograd._doctor.fixes import offer
+    from tautograd._cli.doctor.fixing import Fixing
 
-    assert offer.WRITERS
+    importlib.import_module("tautograd._doctor.fixes.offer")
     return Fixing(namespace, root)
 
 

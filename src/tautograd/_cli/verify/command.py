@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tautograd._cli import as_torch, verify_watch
+from tautograd._cli import as_torch
 from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
-from tautograd._cli.verify_results import Result, show
+from tautograd._cli.verify import watch
+from tautograd._cli.verify.results import Result, show
 from tautograd._files import destinations
 from tautograd._files.printable import printable
 from tautograd._files.terminal import Lines
@@ -21,7 +22,7 @@ from tautograd._files.terminal import Lines
 if TYPE_CHECKING:
     from tautograd._evidence.job import Job
 
-SUMMARY = "check the gradient of a function or module; say where it is wrong; write evidence"
+SUMMARY = "check the gradient of a function or module; locate errors; write evidence"
 EXAMPLE = """\
 examples:
   taut verify pkg.mod:fn --inputs 3x4:float64,5
@@ -33,10 +34,10 @@ examples:
   taut verify net.py:Net --inputs 8x3 --ranks 4            wrapped, on four ranks as on one
   taut verify pkg.mod                                      all of a module whose inputs are known
 
-Inputs are known without an option when 'fn_inputs' stands beside 'fn' (a function that returns them,
-or the tuple itself), when fn has an attribute 'inputs', or when its signature is annotated:
+No option is needed if 'fn_inputs' is defined beside 'fn' (a function that returns the inputs,
+or the tuple itself), if fn has an attribute 'inputs', or if its signature is annotated:
 def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all,
-2 that could not be found out, or what was asked for could not be written."""
+2 a gradient could not be judged, or a requested file could not be written."""
 
 _FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -59,20 +60,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="+",
         metavar="TARGET",
-        help="pkg.mod:fn or path/to/file.py:fn; a module or file alone is everything in it",
+        help="pkg.mod:fn or path/to/file.py:fn; a module or file alone means everything in it",
     )
     add_inputs(parser)
     add_engine(parser)
     parser.add_argument(
         "--init",
         metavar="ARGS",
-        help="build the module's class with these, as in a call: n=4,bias=False",
+        help="arguments to build the module's class with: n=4,bias=False",
     )
     parser.add_argument(
         "--seconds",
         type=_seconds,
         metavar="N",
-        help="stop comparing after so long; say what was left",
+        help="stop comparing after N seconds; report what was left out",
     )
     parser.add_argument(
         "--mode",
@@ -81,15 +82,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the whole Jacobian, or random probes of it",
     )
     parser.add_argument(
-        "--order", type=int, choices=(1, 2), default=1, help="2: the gradient's own gradient too"
+        "--order",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="2: also check the gradient's own gradient",
     )
-    parser.add_argument("--probes", type=int, metavar="N", help="how many, in fast mode")
+    parser.add_argument("--probes", type=int, metavar="N", help="number of probes in fast mode")
     parser.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
-        help="of inputs, parameters and probes (default: 0)",
+        help="seed of inputs, parameters and probes (default: 0)",
     )
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument(
@@ -109,7 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ranks",
         type=int,
         metavar="N",
-        help="also: the gradient of the wrapped model on N ranks is the gradient on one",
+        help="also check that the wrapped model's gradient on N ranks equals that on one",
     )
     parser.add_argument(
         "--wrap",
@@ -131,27 +136,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="?",
         const="",
-        help="add a summary in Markdown to it (default: where GitHub Actions wants it)",
+        help="append a Markdown summary to FILE (default: GitHub Actions' job summary)",
     )
     parser.add_argument("--badge", metavar="FILE", help="write a badge for shields.io")
-    verify_watch.configure(parser)
+    watch.configure(parser)
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
-    parser.add_argument(
-        "--force", action="store_true", help="overwrite these files if they are there"
-    )
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--quiet", action="store_true", help="print nothing; the exit status says it"
+        "--quiet", action="store_true", help="print nothing; rely on the exit status"
     )
 
 
 def execute(namespace: argparse.Namespace) -> int:
     """Verify what the command line names."""
     parser: argparse.ArgumentParser = namespace.parser
-    verify_watch.check(namespace)
-    if verify_watch.stays(namespace):
+    watch.check(namespace)
+    if watch.stays(namespace):
         namespace.root = os.getcwd()
-        return verify_watch.go_on(namespace, namespace.arguments)
+        return watch.go_on(namespace, namespace.arguments)
     if namespace.engine == "tautograd":
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
@@ -223,7 +226,7 @@ def _is_alone(namespace: argparse.Namespace) -> bool:
 
 def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     """Before any work: files that could not be written afterwards."""
-    from tautograd._cli.verify_proof import check_summary
+    from tautograd._cli.verify.proof import check_summary
     from tautograd._evidence.files import may_write
 
     if namespace.ranks is not None and namespace.ranks < 2:
@@ -311,8 +314,8 @@ def _verify(
     try:
         prepared = prepare(job)
         if namespace.watch:
-            mark, files = verify_watch.fingerprint(job, prepared), verify_watch.files_of(prepared)
-            known = verify_watch.recalled(namespace, target, mark)
+            mark, files = watch.fingerprint(job, prepared), watch.files_of(prepared)
+            known = watch.recalled(namespace, target, mark)
             if known is not None and _has_evidence(namespace, target, known):
                 return known
         report = run(job, prepared, progress=progress)
@@ -334,7 +337,7 @@ def _verify(
         progress.clear()
     result = Result(target, report.verdict, report)
     if namespace.watch:
-        verify_watch.remember(namespace, result, mark, files)
+        watch.remember(namespace, result, mark, files)
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
         try:
@@ -342,7 +345,7 @@ def _verify(
             evidence.save(report, whole, overwrite=namespace.force)
             result.evidence = path
             if namespace.sign is not None:
-                from tautograd._cli.verify_proof import sign
+                from tautograd._cli.verify.proof import sign
 
                 sign(whole, os.path.join(namespace.root, namespace.sign))
         except (OSError, EvidenceError) as reason:  # the report is there all the same

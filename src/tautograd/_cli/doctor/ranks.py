@@ -46,7 +46,7 @@ _NOT_HERE = (
 
 def execute(namespace: argparse.Namespace) -> int:
     """Run the ranks, compare their notes, tell what was found on each and between them."""
-    from tautograd._cli.doctor import doctor_for
+    from tautograd._cli.doctor.command import doctor_for
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.ranks.compare import compare, read
     from tautograd._doctor.ranks.shared import shared
@@ -68,7 +68,7 @@ def execute(namespace: argparse.Namespace) -> int:
             json.dumps({**options, "look_at": None, "deep": False})
         )
         module = ["-m"] if namespace.is_module else []
-        me = [sys.executable, "-m", "tautograd._cli.watched_rank", name, engine]
+        me = [sys.executable, "-m", "tautograd._cli.doctor.watched_rank", name, engine]
         with stdout_kept_for(namespace.json):
             status = launch(Options([*me, *module, *namespace.target], namespace.ranks))
         notes = read(folder, namespace.ranks)

@@ -39,7 +39,7 @@ class Aside:
             order = {**self._order, "changed": changed, "report": str(report), "cache": folder}
             try:
                 subprocess.run(
-                    [sys.executable, "-m", "tautograd._cli.trial"], input=json.dumps(order),
+                    [sys.executable, "-m", "tautograd._cli.doctor.trial"], input=json.dumps(order),
                     text=True, cwd=self._root, timeout=LONGEST, check=False,
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 )  # fmt: skip

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli.delivery import say_on
+from tautograd._cli.doctor.trial import Aside
 from tautograd._cli.progress import Progress
-from tautograd._cli.trial import Aside
 from tautograd._files.atomic import replacing
 from tautograd._files.terminal import say
 from tautograd._user_code.source_lines import is_regular_or_absent
