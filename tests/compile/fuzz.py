@@ -452,37 +452,6 @@ def _spread(seed: int, calls: int, sizes: bool = False) -> float:
 def _rounded_otherwise(draws: Any, gradient: Any) -> Any:
     off = draws.uniform(-EPSILON, EPSILON, tuple(gradient.shape))
     return gradient + gradient.abs().max() * tautograd.tensor(off)
-=======
-        counted["calls"] += 1
-        found = _compared(outcomes, T)
-        if found and not _diverges(outcomes):
-            return f"call {call}, after {history}: {found}", counted
-        if isinstance(outcomes[0], Exception):
-            refused = isinstance(outcomes[0], CompileError)
-            counted["refusals" if refused else "errors alike"] += 1
-            return "", counted
-        if _diverges(outcomes):
-            counted["diverged"] += 1
-            return "", counted
-        if sizes:
-            _bring_together(copies)
-    counted["records"] += compiled.records
-    alive = compiled._alive()
-    counted["replays"] += sum(entry.calls for entry in alive)
-    if compiled._sizes.template is not None:
-        counted["programs for all sizes"] += 1
-        counted["replays of those"] += sum(e.calls for e in alive if hasattr(e, "template"))
-    return "", counted
->>>>>>> b-sizes9
-
-
-def _bring_together(copies: list[Scenario]) -> None:
-    """Let parameters be the same again: over many steps of training rounding grows without a bound."""
-    values = [p.detach().numpy().copy() for p in copies[1].parameters]
-    for copy in copies:
-        with copy.T.no_grad():
-            for p, value in zip(copy.parameters, values, strict=True):
-                p.copy_(copy.T.tensor(value))
 
 
 def _diverges(outcomes: list[Any]) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import lines_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
@@ -20,7 +20,7 @@ _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
 
 def tree_of(file: str) -> ast.Module | None:
     """A file's syntax, if there is one to be had."""
-    lines = linecache.getlines(file)  # the same list until the file changes, if there is a file
+    lines = lines_of(file)  # the same list until the file changes, if there is a file
     known = _trees.get(file)
     if known is not None and (known[0] is lines or (not known[0] and not lines)):
         return known[1]

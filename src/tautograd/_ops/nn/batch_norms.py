@@ -324,6 +324,8 @@ def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentu
     if not count:
         return
     mean, variance = found
+    if isinstance(momentum, int):  # which is a double in a schema, however large
+        momentum = float(momentum)
     moved = [r for r in (running_mean, running_var) if r is not None]
     if all(hasattr(type(r._data), "raw") and r._data.has_kernels for r in moved):
         from ..on_gpu.batch_norms import move_statistics

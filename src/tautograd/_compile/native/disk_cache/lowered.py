@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._files.json_text import parsed
 from ...dynamic.size import Size, Ways
 from ...dynamic.words import in_words
 from ...program import ir
@@ -253,7 +254,7 @@ def _unpacked(content: bytes) -> Kept | None:
     """What an entry holds; None where that is not what it should be."""
     stop = _HEAD + int.from_bytes(content[:_HEAD], "little")
     try:
-        known = json.loads(content[_HEAD:stop])
+        known = parsed(content[_HEAD:stop])
         kernels = [
             Fused(**{name: _from_plain(value) for name, value in kernel.items()})
             for kernel in known["kernels"]
