@@ -1,9 +1,9 @@
 """`python -m bench.compiled_layers`: layers one by one, a compiled step against our own eager mode.
 
-A compiled program must not be slower than the function as written, on any operation that eager mode has a kernel
+A compiled program must not be slower than the eager function, on any operation that eager mode has a kernel
 for. Each step is forward, backward of a sum, and gradients set to None; it is recorded whatever that costs
-(`dynamic=False`), so that no ledger hides a loss. Both take turns in one process, many short ones, and the
-least time of each counts.
+(`dynamic=False`), so that no cost accounting hides a loss. Both take turns in one process, many short ones, and the
+shortest time of each counts.
 """
 
 from __future__ import annotations

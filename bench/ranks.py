@@ -1,8 +1,8 @@
 """`python -m bench.ranks`: all_reduce and a wrapped model's step on a few ranks, beside PyTorch with gloo.
 
-Ranks share a machine's cores with each other and with whatever else runs, so two figures are taken, each in turns
-between the engines: the fastest run on the wall, and the median of a rank's processor time, which others disturb
-least. Every rank computes on one thread.
+Ranks share a machine's cores with each other and with whatever else runs, so two figures are taken, both
+interleaved between the engines: the fastest run in wall time, and the median of a rank's processor time, which is
+least affected by others. Every rank computes on one thread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """`python -m bench.simulation`: what `taut simulate` predicts for 4 and 8 ranks here, and what they take.
 
-Two ranks of each program are recorded, the network of this machine is measured (on programs of its own), and steps on
-4 and 8 ranks are predicted and then run. All of it is processor time: a step's of all ranks, over the cores, is what
-the wall would show on an idle machine. Of the recorded steps the quarter that others disturbed least counts, and of
-several turns (`--turns`) the median of what each says. `--keep FOLDER` keeps what was recorded; `--again FOLDER`
-evaluates it once more.
+Two ranks of each program are recorded, the network of this machine is measured (with separate programs), and steps on
+4 and 8 ranks are predicted and then run. All of it is processor time: a step's over all ranks, divided by the cores,
+is the wall time on an idle machine. Of the recorded steps the least disturbed quarter counts, and of
+several turns (`--turns`) the median. `--keep FOLDER` keeps the recordings; `--again FOLDER`
+evaluates them once more.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """`python -m bench.sizes [--cold] [--dynamic] [--block N] [NAME …]`: compiled steps whose sizes change between calls.
 
-For each step two passes over the same 300 calls, as a part of what they take as written (in turns: as written,
-compiled, as written): by the clock, and in processor time of the caller's process; the processor time that processes
-beside it took, in calls as written; what the second and every further record cost (`dynamic=False`), in
-calls as written; and what a replay takes of one.
-Each row has a process of its own. With `--cold` no machine code is there from earlier runs; with `--dynamic` a program
-for all sizes is asked for at once (`dynamic=True`). On a machine that has other work to do, `--block 10` takes turns
-after each ten calls, so that both meet the same; but then what is compiled beside has twice the time.
+For each step two passes over the same 300 calls, relative to the eager time (interleaved: eager,
+compiled, eager): in wall time, and in processor time of the caller's process; the processor time of processes
+beside it, in eager calls; what the second and every further recording costs (`dynamic=False`), in
+eager calls; and the cost of a replay relative to one.
+Each row has its own process. With `--cold` there is no machine code from earlier runs; with `--dynamic` a program
+for all sizes is requested at once (`dynamic=True`). On a busy machine, `--block 10` alternates
+after every ten calls, so that both see the same load; but then what is compiled in the background has twice the time.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _tiny(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
 ROWS = {"transformer": _transformer, "gru": _gru, "ragged": _ragged, "tiny": _tiny}
 
 
-Seconds = tuple[float, float]  # by the clock, and of the processor
+Seconds = tuple[float, float]  # wall and processor time
 
 
 def _seconds(step: Step, calls: list[Any]) -> Seconds:

@@ -1,4 +1,4 @@
-"""`python -m fuzz`: attack every surface at random for a time, and report what gave way."""
+"""`python -m fuzz`: attack every surface at random for a time, and report what failed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main() -> int:
         if name not in targets:
             parser.error(f"--only: there is no target '{name}' (there is: {', '.join(targets)})")
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for a background job of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     print(f"seed {seed}; targets: {', '.join(names)}; {options.minutes:g} minutes", flush=True)
@@ -96,7 +96,7 @@ def _report(counts: Counter[str], failures: list[Failure], keep: bool) -> None:
 
 
 def _tables(counts: Counter[str], most: int = 30) -> None:
-    """What was counted by what it befell (`refused: name`): the most frequent."""
+    """Print counts by name (`refused: name`): the most frequent."""
     kinds = sorted({name.split(": ")[0] for name in counts if ": " in name})
     for kind in kinds:
         rows = [(n, name) for name, n in counts.most_common() if name.startswith(f"{kind}: ")]

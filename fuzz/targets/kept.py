@@ -1,6 +1,6 @@
-"""What commands keep as JSON and read again: recordings of `taut simulate`, reports of `taut doctor`.
+"""JSON that commands write and read again: recordings of `taut simulate`, reports of `taut doctor`.
 
-Whatever stands in one, it is refused in words, or what follows from it is computed and shown.
+Whatever is in one, it is refused with a message, or its results are computed and shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RANKS = (1, 2, 8, 1000)
 
 
 class Kept(Target):
-    """A file that one command wrote, with places of it changed."""
+    """A file that one command wrote, with some places changed."""
 
     name = "kept"
     share = 0.25
@@ -132,7 +132,7 @@ def _recording(rng: random.Random) -> dict[str, Any]:
 
 
 def _change(content: Any, rng: random.Random) -> None:
-    """Another value somewhere, one that is missing, or one that is there twice."""
+    """Replace, remove or duplicate a value somewhere."""
     while True:
         keys = [*content] if isinstance(content, dict) else [*range(len(content))]
         if not keys:

@@ -1,7 +1,7 @@
-"""JSON that came from elsewhere: UTF-8, as its standard has it.
+"""Foreign JSON: UTF-8, as its standard requires.
 
-`json.loads` guesses how bytes are encoded, and imports a codec for what it guesses; a nest that is too deep is
-an error of another class than all others.
+`json.loads` guesses the encoding of bytes, and imports a codec for its guess; for text that is nested too deep it
+raises an error of another class than for all others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def parsed(data: bytes) -> Any:
-    """What the text holds; a ValueError says why there is nothing."""
+    """The parsed text; a ValueError says why it cannot be parsed."""
     try:
         return json.loads(str(data.removeprefix(codecs.BOM_UTF8), "utf-8"))
     except RecursionError:

@@ -1,7 +1,7 @@
 """`python -m tautograd.distributed.run`, as `torchrun`: a script on several ranks of this machine.
 
-torchrun's options are understood. Several machines are MPI's own launchers' business: `--hostfile` hands the
-job to `mpiexec`, and under `srun` or a Kubernetes MPI job the script is started as it is.
+torchrun's options are accepted. For several machines MPI's own launchers are used: `--hostfile` passes the
+job to `mpiexec`, and under `srun` or a Kubernetes MPI job the script is started directly.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def command_of(given: argparse.Namespace) -> list[str]:
 
 
 def execute(given: argparse.Namespace) -> int:
-    """Run what the options say; the exit status. What is wrong with them is a ValueError."""
+    """Run what the options say and return the exit status; a ValueError if they are wrong."""
     if not given.target:
         raise ValueError("which module?" if given.is_module else "which script?")
     if not given.no_python and not given.is_module and not os.path.exists(given.target[0]):
@@ -67,7 +67,7 @@ def execute(given: argparse.Namespace) -> int:
         if not os.path.isfile(given.hostfile):
             raise ValueError(f"--hostfile: there is no file '{given.hostfile}'")
         _require_machines(given.hostfile)
-        # By its whole path: it looks beside itself for what it starts on each machine.
+        # By its full path: it looks in its own folder for what it starts on each machine.
         start = [mpiexec(), "-f", given.hostfile, "-ppn", str(ranks)]
         os.execv(start[0], [*start, "-n", str(ranks * _nodes(given.nnodes)), *command])
     if _nodes(given.nnodes) > 1:
@@ -84,7 +84,7 @@ def execute(given: argparse.Namespace) -> int:
     return launch(settings)
 
 
-# A machine as MPI's launcher hands it to ssh, which takes what begins with a dash for an option of its own.
+# A machine as MPI's launcher passes it to ssh, which would take a leading dash for an option.
 _MACHINE = re.compile(
     r"[A-Za-z0-9\[][\w.:%\[\]-]*(:\d+)?([ \t]+[a-z_-]+=[\w.,:+][\w.,:+-]*)*[ \t]*"
 )
@@ -92,7 +92,7 @@ _LARGEST = 1 << 20  # bytes of a list of machines
 
 
 def _require_machines(hostfile: str) -> None:
-    """Refuse a list in which anything is no machine's name, with how many ranks it takes."""
+    """Refuse a list with anything but machine names and their numbers of ranks."""
     content = read_regular(hostfile, _LARGEST).decode("utf-8", "backslashreplace")
     for number, line in enumerate(content.split("\n"), 1):
         line = line.partition("#")[0].strip(" \t\r")

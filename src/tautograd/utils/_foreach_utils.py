@@ -1,4 +1,4 @@
-"""`torch.utils._foreach_utils`: lists of tensors in groups that `_foreach_*` functions take."""
+"""`torch.utils._foreach_utils`: grouping lists of tensors for the `_foreach_*` functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _get_foreach_kernels_supported_devices() -> list[str]:
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """Devices for which optimizers take `fused=True`."""
+    """Devices on which optimizers accept `fused=True`."""
     return ["cuda", "cpu"]
 
 
@@ -34,7 +34,7 @@ def _has_foreach_support(tensors: Sequence[Any], device: Any) -> bool:
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: Sequence[Sequence[Any]], with_indices: bool = False
 ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-    """Columns of several lists, grouped by the device and dtype of the tensor in the first; each with its place."""
+    """Columns of several lists, grouped by the device and dtype of the first list's tensor; each with its index."""
     groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
     for place, column in enumerate(zip(*(x for x in tensorlistlist if x), strict=True)):
         first = column[0]
@@ -43,7 +43,7 @@ def _group_tensors_by_device_and_dtype(
         )
         filled = iter(column)
         for target, source in zip(lists, tensorlistlist, strict=True):
-            if source:  # an empty list, as of states that there are not, stays one
+            if source:  # an empty list, as of missing states, stays empty
                 target.append(next(filled))
         if with_indices:
             places.append(place)

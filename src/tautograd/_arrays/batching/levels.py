@@ -1,7 +1,7 @@
 """The batches of nested `vmap`s: adding, removing, finding and summing over them.
 
-Batches are ordered, with the innermost (highest) level outermost in memory. So a level that is closed already, in a
-graph that runs backward inside newer levels, is added and found beneath those.
+Batches are ordered, with the innermost (highest) level as the outermost wrapper. So a level that is closed already, in
+a graph that runs backward inside newer levels, is added and found beneath those.
 """
 
 from __future__ import annotations

@@ -107,11 +107,11 @@ class Backend(Protocol):
         return False
 
     def passing(self) -> Any:
-        """A context in which it can be observed when allocations are freed: their owner is `passes`."""
+        """A context whose allocations can be observed to be freed; their owner has `passes`."""
         return nullcontext()
 
     def all_of(self, memory: Any) -> Any:
-        """All bytes of an allocation that `passes`; none does if `passing` does nothing."""
+        """All bytes of an allocation that has `passes`; none has it if `passing` does nothing."""
         return memory
 
     # --- devices -------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
 
 
 def _any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether something that is held is not zero; over some of the dimensions there is no such operation."""
+    """Whether any stored element is nonzero; over only some dimensions there is no such operation."""
     if axis == ():
         return x.of_values(x.values != 0)
     if axis is not None:

@@ -1,4 +1,4 @@
-"""`torch.distributed._composable`: what `torch.distributed.fsdp` was before it became public."""
+"""`torch.distributed._composable`: the name of `torch.distributed.fsdp` before it became public."""
 
 from ..fsdp import fully_shard
 

@@ -1,4 +1,4 @@
-"""`torch.distributed._composable.fsdp`: `fully_shard` and what belongs to it, by the name of their first module."""
+"""`torch.distributed._composable.fsdp`: `fully_shard` and its classes, under the name of their first module."""
 
 from ..fsdp import (
     CPUOffloadPolicy,

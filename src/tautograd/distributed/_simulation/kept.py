@@ -1,4 +1,4 @@
-"""A recording that was kept in a file, which may hold anything: whether it is one."""
+"""Validating a recording from a file, which may contain anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RANKS = 1 << 20
 
 
 def checked(content: Any) -> tuple[list[Any], str]:
-    """The recordings and their clock; a ValueError if a part of them is not what `Recording` writes."""
+    """The recordings and their clock; a ValueError if any part is not what `Recording` writes."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError("it was not written by taut simulate --save")
     recordings, clock = content.get("recordings"), content.get("clock")

@@ -19,7 +19,7 @@ from typing import Any
 from .recording import COMPUTE, START, WAIT
 
 WARM_UP = 2  # steps that touch memory for the first time and compile kernels
-# What the result's tensors are, where they are not all that is exchanged: each rank's share of it.
+# Kinds whose result tensors are each rank's share of what is exchanged, not all of it.
 _SHARES = ("reduce_scatter", "reduce_scatter_tensor", "scatter")
 # Kinds whose tensors have a fixed size, that of a parameter or a gradient; others gather one from each rank.
 _OF_ONE_SIZE = (

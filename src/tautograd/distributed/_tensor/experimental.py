@@ -1,4 +1,4 @@
-"""`torch.distributed._tensor.experimental`: what `torch.distributed.tensor.experimental` was before."""
+"""`torch.distributed._tensor.experimental`: the old name of `torch.distributed.tensor.experimental`."""
 
 from ..tensor.experimental import implicit_replication
 

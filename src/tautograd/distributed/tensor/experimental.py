@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor.experimental`: of it, what says that plain tensors count as replicated."""
+"""`torch.distributed.tensor.experimental`: the context in which plain tensors count as replicated."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["implicit_replication"]
 
 @contextmanager
 def implicit_replication() -> Iterator[None]:
-    """A plain tensor that meets a `DTensor` is taken to be the same on every rank; so it is outside, too."""
+    """A plain tensor that meets a `DTensor` is assumed to be the same on every rank; so it is outside, too."""
     yield

@@ -20,9 +20,7 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 
-_collate_fn_t = Callable[
-    [list[Any]], Any
-]  # PyTorch's type names, for annotations in other loaders
+_collate_fn_t = Callable[[list[Any]], Any]  # PyTorch's type names, for annotations in other loaders
 _worker_init_fn_t = Callable[[int], None]
 
 # Loaders that do not derive from this one create their passes by these names of PyTorch's.
