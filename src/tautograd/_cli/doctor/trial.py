@@ -1,7 +1,8 @@
-"""Runs a script aside, with other text in the place of files, and says what the doctor found in it.
+"""Runs a script in a trial, with the text of some files replaced, and reports the doctor's findings.
 
-The child is a process of its own. It reads what to run from its stdin, gives Python the changed text wherever
-it would have read those files (which stay as they are), and writes what was found to a file of the parent's.
+The child is a separate process. It reads what to run from its stdin, gives Python the changed text
+wherever it would read those files (which stay unmodified), and writes the findings to a file of the
+parent's.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LONGEST = 300.0  # seconds
 
 
 class Aside:
-    """How a script is run aside: its arguments, its folder, and for how many steps."""
+    """How to run a script in a trial: its arguments, its folder, and for how many steps."""
 
     def __init__(self, target: list[str], root: str, **options: Any) -> None:
         self._order = {"target": target, **options}
@@ -59,7 +60,7 @@ def _finding(plain: dict[str, Any]) -> SimpleNamespace:
 
 
 def _give(changed: dict[str, str], cache: str) -> None:
-    """Have Python read these texts where it would read these files."""
+    """Have Python read these texts instead of these files."""
     texts = {os.path.abspath(path): text for path, text in changed.items()}
     original = io.open_code
 
@@ -70,7 +71,7 @@ def _give(changed: dict[str, str], cache: str) -> None:
     import _io
 
     io.open_code = _io.open_code = open_code
-    sys.pycache_prefix = cache  # what was compiled of the files themselves is another program
+    sys.pycache_prefix = cache  # cached bytecode of the files themselves is a different program
     for path, text in texts.items():
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
 
