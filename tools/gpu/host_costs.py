@@ -37,7 +37,7 @@ def say(text: str) -> None:
 
 
 class _Piece:
-    """Memory that is an address."""
+    """Memory that is only an address."""
 
     __slots__ = ("device_id", "ptr")
 
@@ -46,7 +46,7 @@ class _Piece:
 
 
 class _Counting:
-    """CuPy, with a count of its functions' calls and the time that NumPy takes to do what a GPU would."""
+    """CuPy, counting calls of its functions and the time that NumPy takes for what a GPU would do."""
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
@@ -70,7 +70,7 @@ class _Counting:
 
 
 class HollowBackend(FakeBackend):
-    """A GPU that counts what it is asked for."""
+    """A GPU that counts its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class HollowBackend(FakeBackend):
         self.has_kernels = True
 
     def array(self, shape: Any, dtype: Any, memory: Any) -> Any:  # type: ignore[override]
-        """An array for CuPy's functions, which take several times as long as a launch."""
+        """Count an array for CuPy's functions, which take several times as long as a launch."""
         self.cupy.counts["ndarray"] += 1
         return np.empty(shape, dtype)
 
@@ -133,7 +133,7 @@ class HollowBackend(FakeBackend):
 
 
 class _Graph:
-    """A graph of cuDNN's that takes any node."""
+    """A cuDNN graph that accepts any node."""
 
     def __init__(self, backend: HollowBackend) -> None:
         self._backend, self._name = backend, ""

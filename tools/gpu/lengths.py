@@ -28,7 +28,7 @@ _BESIDES = {"width": {"batch": 8}}
 
 
 def measured(name: str, size: int, seconds: float) -> list[float]:
-    """Milliseconds of a step, ours and PyTorch's."""
+    """Milliseconds per step, ours and PyTorch's."""
     import torch
 
     import tautograd
@@ -54,7 +54,7 @@ def exponent(sizes: list[int], times: list[float]) -> float:
 
 
 def plot(found: dict[str, Any]) -> str:
-    """The sweeps side by side, in logarithms on both sides."""
+    """The sweeps side by side, on logarithmic axes."""
     wide, high, parts = 300, 240, []
     for at, (name, sweep) in enumerate(found.items()):
         sizes, left = sweep["sizes"], 50 + at * (wide + 60)

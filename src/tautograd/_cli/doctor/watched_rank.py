@@ -1,6 +1,6 @@
 """One rank of `taut doctor --ranks`: the script under the doctor, with its actions recorded in a file.
 
-python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module)
+    python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module)
 arguments …
 
 The folder holds the command's options (`options.json`); the findings on this rank are written there.
