@@ -1,11 +1,12 @@
-"""What the host does in a step on a GPU: launches, CuPy's functions that were called, and time by function.
+"""The host's work in a step on a GPU: launches, calls of CuPy functions, and time by function.
 
     python tools/gpu/host_costs.py gpt-bf16 resnet lstm     # without a GPU: on a hollow one, where nothing is computed
     python tools/gpu/host_costs.py lstm --profile 40        # and where the time goes
 
-A hollow GPU takes launches, cuBLAS's and cuDNN's calls, and does nothing; memory is address space that is never
-touched. So a step of any size takes what the engine's own Python takes, which is what bounds an eager step whose
-kernels are short. What a launch costs in the driver and in CuPy's binding is not in it.
+A hollow GPU accepts launches, cuBLAS's and cuDNN's calls, and does nothing; memory is address space
+that is never touched. So a step of any size takes only the time of the engine's own Python, which is
+what bounds an eager step whose kernels are short. The cost of a launch in the driver and in CuPy's
+binding is not included.
 """
 
 from __future__ import annotations

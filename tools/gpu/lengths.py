@@ -1,9 +1,10 @@
-"""How the time of a training step grows with the length of the context, the batch and the width, beside PyTorch.
+"""How the time of a training step grows with context length, batch and width, compared with PyTorch.
 
     python tools/gpu/lengths.py --json lengths.json --plot lengths.svg
 
-A GPT of two layers in bfloat16, as it is written on both engines, which take turns. The exponent is the slope of
-time against size in logarithms over the upper half of the sizes, where launches no longer count.
+A GPT of two layers in bfloat16, run eagerly on both engines, which take turns. The exponent is the
+slope of time against size in logarithms over the upper half of the sizes, where launches no longer
+matter.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     python tools/gpu/step_times.py gpt-f32 --whole --profile 30
     python tools/gpu/step_times.py lstm --ours --set tautograd._ops.on_gpu.lstm._FEW=0      # one way beside another
 
-A step that takes longer to issue than the GPU is busy is bound by the host: by Python, by the driver, by launches.
-Kernels are those that CUPTI saw, through PyTorch's profiler, of either engine. Below, what single launches cost here.
+A step that takes longer to issue than the GPU is busy is bound by the host: by Python, by the driver,
+by launches. The kernels are those that CUPTI saw, through PyTorch's profiler, for either engine.
+Further down: the cost of single launches.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def _wait_for_threads() -> None:
 
 
 def _exit(exit: SystemExit) -> SystemExit | None:
-    """Drop an exit that is none; print the message of one that has it now, before the report."""
+    """Drop a successful exit; print the message of one that has it now, before the report."""
     try:
         code = exit.code
     except Exception:  # the script's own class

@@ -198,7 +198,7 @@ def _runtime(one: Any, other: Any) -> Iterator[Item]:
             yield _item("runtime", f"package {name}", *versions, unlike=OTHER)
 
 
-# ---- what came of it -----------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 def _results(before: Evidence, after: Evidence, may_round: bool) -> Iterator[Item]:

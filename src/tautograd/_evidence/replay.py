@@ -116,7 +116,7 @@ def _ranks(settings: dict[str, Any]) -> int | None:
     return ranks
 
 
-# ---- what the file may name by itself ------------------------------------------------------------
+# ---- what the file alone may name ----------------------------------------------------------------
 
 
 def own_target(before: dict[str, Any]) -> Own:

@@ -1,7 +1,6 @@
 """One rank of `taut doctor --ranks`: the script under the doctor, with its actions recorded in a file.
 
-    python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module)
-arguments …
+python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) …
 
 The folder holds the command's options (`options.json`); the findings on this rank are written there.
 """
@@ -70,7 +69,7 @@ def _shadowing(doctor: Doctor, below: Any) -> Any:
     """A rank out of batches only takes part in the others' collectives: those steps are not its own."""
 
     def leave(join: Any, *error: Any) -> Any:
-        doctor.wake()  # steps that are told apart are heard one by one
+        doctor.wake()  # steps to be told apart are observed one by one
         with doctor.quietly().unwatched():
             return below(join, *error)
 

@@ -236,7 +236,7 @@ def _follow(found: Found, question: str, outcomes: Iterator[Any]) -> None:
             return
 
 
-# --- what is said --------------------------------------------------------------------------------
+# --- reports -------------------------------------------------------------------------------------
 
 
 def _count(checks: dict[str, Check], found: Found, name: str) -> None:

@@ -1,13 +1,15 @@
-"""The first look at every entry of a Jacobian: two or three values each, for what is right anyway.
+"""A quick check of every entry of a Jacobian: two or three values each, enough for entries that are
+right.
 
-At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
-derivative under test agrees with the central difference to the digits asked for, which what is wrong does
-not by chance, and the slopes show no kink, the entry is settled, however noisy the function is; so it is if
-nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third
-difference: over 6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it;
-a step too long shows in it too. It is taken off the central difference, and what it took off, with the noise
-over the step, is the error. An entry is settled then if the derivative under test lies within that error, and
-the error within what is asked. All others are looked at with six values and as many steps as they need.
+The values at distances h and -h give a central difference, and with the point itself two slopes. If the
+derivative under test agrees with the central difference to the required digits, which a wrong one does
+not do by chance, and the slopes show no kink, the entry is settled, however noisy the function is;
+likewise if nothing changes and the claimed slope is zero. If not, the noise is measured, and a third
+value, at 2h, gives a third difference: over 6h it is the truncation of the central difference,
+h²f'''/6; a kink of size k adds k/6 to it; a step that is too long shows in it too. It is subtracted
+from the central difference, and the amount subtracted plus the noise over the step is the error. The
+entry is then settled if the derivative under test lies within that error, and the error within the
+required accuracy. All others get six values and as many steps as they need.
 """
 
 from __future__ import annotations

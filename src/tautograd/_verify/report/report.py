@@ -77,7 +77,7 @@ class Report(Plain):
     figures: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     subject: Any = field(default=None, repr=False, compare=False)
-    observed: Any = field(default=None, repr=False, compare=False)  # by whoever made the inputs
+    observed: Any = field(default=None, repr=False, compare=False)  # by the maker of the inputs
     sensitivity: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -62,11 +62,11 @@ class Conversion:
     # --- devices ---------------------------------------------------------------------------------
 
     def cpu(self) -> Self:
-        """All parameters and buffers on the CPU, where they already are."""
+        """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """All parameters and buffers on a GPU: an error, since there is none."""
+        """Move all parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self) -> Self:
