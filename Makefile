@@ -89,13 +89,14 @@ PYTEST := $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 test: $(VENV)/.stamp-test
 	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-# The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512.
+# The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512. In this run
+# every recorder is machine code from its first call on; in the other one, those that are called often.
 AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \
 	OPENBLAS_CORETYPE=Haswell TAUT_CPU=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2
-COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random tests/eager_kernels
+COMPARING := tests/autograd tests/ops tests/tensor tests/nn tests/optim tests/amp tests/random tests/eager_kernels
 
 test-avx2: $(VENV)/.stamp-test
-	@$(AS_AVX2) $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
+	@$(AS_AVX2) TAUT_RECORDERS=now $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.stamp-test $(VENV)/.stamp-libraries
 	@$(PYTEST) $(PYTEST_ARGS)

@@ -1,10 +1,12 @@
-"""`python -m bench.sizes [--cold] [--dynamic] [NAME …]`: compiled steps whose sizes change from call to call.
+"""`python -m bench.sizes [--cold] [--dynamic] [--block N] [NAME …]`: compiled steps whose sizes change between calls.
 
-For each step two passes over the same 300 calls, in processor time of one thread and as a part of what they take as
-written (in turns: as written, compiled, as written, compiled, as written); what the second and every further record
-cost (`dynamic=False`), in calls as written; and what a replay takes of one.
+For each step two passes over the same 300 calls, as a part of what they take as written (in turns: as written,
+compiled, as written): by the clock, and in processor time of the caller's process; the processor time that processes
+beside it took, in calls as written; what the second and every further record cost (`dynamic=False`), in
+calls as written; and what a replay takes of one.
 Each row has a process of its own. With `--cold` no machine code is there from earlier runs; with `--dynamic` a program
-for all sizes is asked for at once (`dynamic=True`).
+for all sizes is asked for at once (`dynamic=True`). On a machine that has other work to do, `--block 10` takes turns
+after each ten calls, so that both meet the same; but then what is compiled beside has twice the time.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -102,14 +105,37 @@ def _tiny(torch: Any, draw: random.Random) -> tuple[Step, list[Any]]:
 ROWS = {"transformer": _transformer, "gru": _gru, "ragged": _ragged, "tiny": _tiny}
 
 
-def _seconds(step: Step, calls: list[Any]) -> float:
-    started = time.process_time()
+Seconds = tuple[float, float]  # by the clock, and of the processor
+
+
+def _seconds(step: Step, calls: list[Any]) -> Seconds:
+    wall, own = time.perf_counter(), time.process_time()
     for arguments in calls:
         step(*arguments)
-    return time.process_time() - started
+    return time.perf_counter() - wall, time.process_time() - own
 
 
-def _row(name: str, dynamic: bool | None) -> str:
+def _sum(parts: list[Seconds]) -> Seconds:
+    return sum(wall for wall, _ in parts), sum(own for _, own in parts)
+
+
+def _in_turns(
+    plain: Step, compiled: Step, calls: list[Any], block: int
+) -> tuple[Seconds, Seconds, float]:
+    """One pass: what both have taken, and what a call as written takes."""
+    if block:
+        parts = [calls[i : i + block] for i in range(0, len(calls), block)]
+        pairs = [(_seconds(plain, part), _seconds(compiled, part)) for part in parts]
+        written, taken = _sum([a for a, _ in pairs]), _sum([b for _, b in pairs])
+        return written, taken, written[1] / len(calls)
+    before = _seconds(plain, calls)
+    taken = _seconds(compiled, calls)
+    after = _seconds(plain, calls)
+    written = median((before[0], after[0])), median((before[1], after[1]))
+    return written, taken, min(before[1], after[1]) / len(calls)
+
+
+def _row(name: str, dynamic: bool | None, block: int) -> str:
     """What a row shows, measured in this process."""
     import tautograd as torch
 
@@ -125,26 +151,29 @@ def _row(name: str, dynamic: bool | None) -> str:
     compiled = torch.compile(step, dynamic=dynamic)
     plain, _ = made()
     plain(*calls[0])
-    before = _seconds(plain, calls)
-    ratios, written = [], before
+    ratios, own = [], []
+    beside = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(2):
-        taken = _seconds(compiled, calls)
-        after = _seconds(plain, calls)
-        ratios.append(taken / median((before, after)))
-        before, written = after, min(written, after)
+        written, taken, alone = _in_turns(plain, compiled, calls, block)
+        ratios += [taken[0] / written[0], taken[1] / written[1]]
+        own.append(alone)
+    each = min(own)
+    compiled._sizes.dismiss()  # what is not waited for has taken no time yet
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    helped = now.ru_utime + now.ru_stime - beside.ru_utime - beside.ru_stime
 
     step, _ = made()
     every = torch.compile(step, dynamic=False, audit="never")
     prices, shares = [], []
     for arguments in {tuple(a.shape for a in given): given for given in calls}.values():
-        alone = min(_seconds(plain, [arguments]) for _ in range(REPLAYS))
+        alone = min(_seconds(plain, [arguments])[1] for _ in range(REPLAYS))
         every(*arguments)
-        prices.append((_seconds(every, [arguments]) - alone) / alone)
-        shares.append(min(_seconds(every, [arguments]) for _ in range(REPLAYS)) / alone)
-    first, second = ratios
+        prices.append((_seconds(every, [arguments])[1] - alone) / alone)
+        shares.append(min(_seconds(every, [arguments])[1] for _ in range(REPLAYS)) / alone)
+    first, first_own, second, second_own = ratios
     return (
-        f"{name:12} {1e3 * written / CALLS:7.2f} ms  {first:9.2f}  {second:10.2f}  {compiled.records:7}"
-        f"  {median(prices[1:]):14.0f}  {median(shares):6.2f}"
+        f"{name:12} {1e3 * each:7.2f} ms  {first:5.2f} ({first_own:4.2f})  {second:5.2f} ({second_own:4.2f})"
+        f"  {helped / each:7.0f}  {compiled.records:7}  {median(prices[1:]):14.0f}  {median(shares):6.2f}"
     )
 
 
@@ -155,20 +184,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ROWS))
     parser.add_argument("--cold", action="store_true", help="without machine code of earlier runs")
     parser.add_argument("--dynamic", action="store_true", help="one program for all sizes, at once")
+    parser.add_argument("--block", type=int, default=0, help="calls after which turns are taken")
     parser.add_argument("--row", choices=ROWS, help=argparse.SUPPRESS)  # in this process
     given = parser.parse_args(arguments)
     if given.row:
-        print(_row(given.row, given.dynamic or None), flush=True)
+        print(_row(given.row, given.dynamic or None, given.block), flush=True)
         return 0
-    print(
-        "step         as written  1st pass   2nd pass  records  another (calls)  replay", flush=True
-    )
+    print(f"load {os.getloadavg()[0]:.1f}; by the clock (processor time of this process)")
+    head = "step         as written   1st pass      2nd pass     beside  records  another (calls)"
+    print(f"{head}  replay", flush=True)
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     for name in given.names or ROWS:
         with tempfile.TemporaryDirectory() as folder:
             environment = os.environ | threads | ({"XDG_CACHE_HOME": folder} if given.cold else {})
             command = [sys.executable, "-m", "bench.sizes", "--row", name]
-            command += ["--dynamic"] * given.dynamic
+            command += ["--dynamic"] * given.dynamic + ["--block", str(given.block)]
             subprocess.run(command, env=environment, check=True)
     return 0
 

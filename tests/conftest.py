@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import signal
@@ -47,12 +48,27 @@ LONG = (
 )
 
 
+@functools.cache
+def _has_long_table(path: Path) -> bool:
+    return path.with_suffix("").as_posix().endswith(LONG)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        in_table = item.path.with_suffix("").as_posix().endswith(LONG) and "[" in item.name
+        in_table = "[" in item.name and _has_long_table(item.path)
         if in_table and zlib.crc32(item.nodeid.encode()) % 3:
             item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Search for no garbage meanwhile: all that is made stays, and a third of the time went into it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -64,6 +80,22 @@ def pytest_collection_finish() -> None:
     """
     _seed_no_absent_devices()
     _hear_what_is_said_once()
+    _set_aside()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, Any, Any]:
+    """What a file's tests leave behind (modules, caches, programs) joins it: only garbage was to be collected."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.path != item.path:
+            _set_aside()
+
+
+def _set_aside() -> None:
     gc.collect()
     gc.freeze()
 
@@ -108,3 +140,28 @@ def pytest_report_header() -> list[str]:
 def project() -> Path:
     """The project's top folder."""
     return PROJECT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rules_stay(request: pytest.FixtureRequest) -> Generator[None]:
+    """No test leaves an operation with other rules than it found: another test, much later, would fail by them."""
+    before = _rules()
+    yield
+    after = _rules()
+    changed = [name for name, rules in before.items() if after.get(name, rules) != rules]
+    assert not changed, f"{request.node.nodeid} leaves other rules behind: {changed}"
+
+
+def _rules() -> dict[str, Any]:
+    """What every operation computes and differentiates by, if tautograd is loaded."""
+    record = sys.modules.get("tautograd._ops.declare.record")
+    return {} if record is None else {op.name: _rules_of(op) for op in record.REGISTRY.values()}
+
+
+def _rules_of(op: Any) -> Any:
+    def plain(rules: Any) -> Any:
+        return (
+            tuple(map(plain, rules)) if isinstance(rules, tuple) else getattr(rules, "rule", rules)
+        )
+
+    return op.forward, plain(op.vjp), plain(op.jvp)

@@ -7,6 +7,7 @@ status, say why in words, and write what it was asked for; nothing else.
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import functools
 import hashlib
@@ -18,6 +19,7 @@ import signal
 import stat
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import unicodedata
@@ -90,7 +92,11 @@ CODE = ["__import__('os').mkdir('RAN')", "n=__import__('os').mkdir('RAN')", "; m
 NOT_COMMANDS = ("rum", "", "--version", "\x1b[31m")
 STATUSES = {0, 1, 2, 3, 130}
 LIMIT = 60.0  # `--deep`, `--fix` and ranks start processes
-SCRIPTS = ["train.py", "clean.py", "fails.py", "exits.py", "torchy.py", "tr\x1b[2Jain\udcff.py"]
+PIPED = "piped.py"
+"""A script that comes through a pipe, once."""
+SCRIPTS = [
+    "train.py", "clean.py", "fails.py", "exits.py", "torchy.py", "tr\x1b[2Jain\udcff.py", PIPED,
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,7 +219,7 @@ def _folder(place: Path, made: dict[str, bytes]) -> Iterator[Path]:
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
     for name, content in made.items():
         (folder / name).write_bytes(content)
-    for name in ("pipe", "pipe.html", "pipe.svg"):
+    for name in ("pipe", "pipe.html", "pipe.svg", PIPED):
         os.mkfifo(folder / name)
     (folder / "out.svg").symlink_to("mine.svg")
     (folder / "link.html").symlink_to("notes.html")
@@ -256,6 +262,8 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
             child = os.fork()
         if child == 0:
             _be_taut(argv, folder, encoding, out.fileno(), err.fileno())
+        writer = threading.Thread(target=_write_once, args=(folder / PIPED,), daemon=True)
+        writer.start()
         status, end = None, time.monotonic() + LIMIT
         while time.monotonic() < end:
             done, code = os.waitpid(child, os.WNOHANG)
@@ -266,6 +274,9 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
         else:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+        reader = os.open(folder / PIPED, os.O_RDONLY | os.O_NONBLOCK)  # if nobody else was one
+        writer.join()
+        os.close(reader)
         texts = []
         for file in (out, err):
             file.seek(0)
@@ -273,12 +284,22 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
         return status, texts[0], texts[1]
 
 
+def _write_once(pipe: Path) -> None:
+    with contextlib.suppress(BrokenPipeError), pipe.open("w") as file:
+        file.write(TRAIN)
+
+
 def _text(data: bytes) -> str:
-    """A page that goes to stdout is UTF-8, whatever the encoding of the stream."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+    """A page that goes to stdout is UTF-8, whatever the encoding of the stream; text may stand before it."""
+    return data.decode("utf-8", "latin-1 elsewhere")
+
+
+def _as_latin(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1 elsewhere", _as_latin)
 
 
 def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -> None:
@@ -356,8 +377,9 @@ def _wrong_words(argv: list[str], out: str, err: str) -> str | None:
     ) or 'File "' in both
     if "Traceback" in both and ("ON PURPOSE" not in both and "/_cli/" in both):
         return f"taut {command}: a traceback\n{argv!r}\n{both[-3000:]}"
-    if is_scripts_own or (command == "launch" and "taut launch: rank" in both):
-        return None  # as Python prints it
+    launches = command == "launch" and ("taut launch: rank" in both or "[mpiexec@" in both)
+    if is_scripts_own or launches:
+        return None  # as Python prints it, or MPI's launcher
     for character in set(both) - set("\n\t"):
         if unicodedata.category(character) in ("Cc", "Cs") or character in "\u202e\u202d\u2066":
             return f"taut {command}: a control character\n{argv!r} {character!r}\n{both[-3000:]!r}"

@@ -111,6 +111,7 @@ _ELSEWHERE = {
         "_ops.sparse.creation",
     ),
     **dict.fromkeys(("detach", "detach_"), "_autograd.detaching"),
+    "Future": "futures",
     "frobenius_norm": "_ops.linalg.older_norms",
     **dict.fromkeys(("hspmm", "smm", "sspaddmm"), "_ops.sparse.products"),
     **dict.fromkeys(("dsmm", "hsmm", "saddmm", "spmm"), "_ops.sparse.older_names"),

@@ -105,6 +105,7 @@ from ._ops.sparse.creation import sparse_csc_tensor as sparse_csc_tensor
 from ._ops.sparse.creation import sparse_csr_tensor as sparse_csr_tensor
 from ._autograd.detaching import detach as detach
 from ._autograd.detaching import detach_ as detach_
+from .futures import Future as Future
 from ._ops.linalg.older_norms import frobenius_norm as frobenius_norm
 from ._ops.sparse.products import hspmm as hspmm
 from ._ops.sparse.products import smm as smm

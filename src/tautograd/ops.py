@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ._ops.declare.dims import wrap_dim
+from ._ops.declare.guarding import guarded
 from ._ops.declare.truth_values import truth_values_of
 from ._tensor.tensor import Tensor
 
@@ -37,16 +39,24 @@ class OpOverloadPacket:
     """An operation of `aten`, whose overloads are all the one function."""
 
     def __init__(self, name: str, function: Any) -> None:
+        if function.__name__ == "<lambda>":  # Python names it where a call does not fit
+            function.__name__ = function.__qualname__ = name
+        function = guarded(function, name)  # where it is none of the public ones, which are
         self._name, self._function = name, function
         self.__name__ = name
         # Defaults that Python's binding overlooks, and the operator itself does not.
         plain = inspect.unwrap(function)
+        code = getattr(plain, "__code__", None)
+        taken = code.co_varnames[: code.co_argcount] if code else ()
+        self._first = "self" if "self" in taken else "input" if "input" in taken else ""
         unread = getattr(plain, "__defaults__", None) or ()
         self._mean_is_unread = any(type(value).__name__ == "_Unread" for value in unread)
         self._truths = truth_values_of(plain) if isinstance(plain, FunctionType) else {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if "self" in kwargs and self._first == "input":
+                kwargs["input"] = kwargs.pop("self")
             if self._mean_is_unread and "reduction" not in kwargs:
                 given = inspect.signature(self._function).bind_partial(*args, **kwargs).arguments
                 kwargs = kwargs if "reduction" in given else {**kwargs, "reduction": 1}
@@ -120,6 +130,8 @@ def _aten(name: str) -> Any:
     del nn
     if name in ("adaptive_max_pool2d", "adaptive_max_pool3d"):
         name += "_with_indices"  # which the operators always give
+    if name in _BY_SCHEMA:
+        return _BY_SCHEMA[name]
     if name == "unfold":  # of a tensor; that of `nn.functional` is `im2col` here
         return METHODS[name]
     if name == "hardtanh":
@@ -145,6 +157,70 @@ def _require_self(name: str, args: Any, kwargs: Any) -> None:
         )
 
 
+def _elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    from ._ops.declare.public import NN_FUNCTIONAL
+
+    if scale == input_scale == 1:
+        return NN_FUNCTIONAL["elu"](self, alpha)
+    below = (self * input_scale).expm1() * (alpha * scale)
+    return (self * scale).where(self > 0, below)
+
+
+def _loss(name: str, *args: Any, reduction: int, **options: Any) -> Any:
+    """A loss of `nn.functional`, which has a word for what a schema has a number for."""
+    from ._ops.declare.public import NN_FUNCTIONAL
+
+    if not isinstance(reduction, (int, np.integer)):
+        raise TypeError(
+            f"{name}(): argument 'reduction' must be int, not {type(reduction).__name__}"
+        )
+    words = {1: "mean", 2: "sum"}
+    return NN_FUNCTIONAL[name](*args, **options, reduction=words.get(int(reduction), "none"))
+
+
+_BY_SCHEMA: dict[str, Any] = {
+    "binary_cross_entropy": lambda self, target, weight=None, reduction=1: _loss(
+        "binary_cross_entropy", self, target, weight=weight, reduction=reduction
+    ),
+    "binary_cross_entropy_with_logits": lambda self, target, weight=None, pos_weight=None, reduction=1: (
+        _loss(
+            "binary_cross_entropy_with_logits",
+            self,
+            target,
+            weight=weight,
+            pos_weight=pos_weight,
+            reduction=reduction,
+        )
+    ),
+    "elu": _elu,
+    "huber_loss": lambda self, target, reduction=1, delta=1.0: _loss(
+        "huber_loss", self, target, delta=delta, reduction=reduction
+    ),
+    "multi_margin_loss": lambda self, target, p=1, margin=1, weight=None, reduction=1: _loss(
+        "multi_margin_loss", self, target, p=p, margin=margin, weight=weight, reduction=reduction
+    ),
+    "nll_loss": lambda self, target, weight=None, reduction=1, ignore_index=-100: _loss(
+        "nll_loss", self, target, weight=weight, ignore_index=ignore_index, reduction=reduction
+    ),
+    "smooth_l1_loss": lambda self, target, reduction=1, beta=1.0: _loss(
+        "smooth_l1_loss", self, target, beta=beta, reduction=reduction
+    ),
+    "l1_loss": lambda self, target, reduction=1: _loss(
+        "l1_loss", self, target, reduction=reduction
+    ),
+    "mse_loss": lambda self, target, reduction=1: _loss(
+        "mse_loss", self, target, reduction=reduction
+    ),
+    "multilabel_margin_loss": lambda self, target, reduction=1: _loss(
+        "multilabel_margin_loss", self, target, reduction=reduction
+    ),
+    "soft_margin_loss": lambda self, target, reduction=1: _loss(
+        "soft_margin_loss", self, target, reduction=reduction
+    ),
+}
+"""Functions that have other parameters in a schema, or in another order: no `size_average`, no `inplace`."""
+
+
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     for name, value in (("dim", dim), ("start", start), ("end", end), ("step", step)):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -152,9 +228,15 @@ def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: An
                 f"aten::slice() Expected a value of type 'int' for argument '{name}', which fits 64 bits, "
                 f"but got {value}"
             )
+    dim, start, end, step = (
+        int(value) if isinstance(value, (np.bool_, np.integer)) else value
+        for value in (dim, start, end, step)
+    )
     if step is not None and operator.index(step) <= 0:
         raise RuntimeError("slice step must be positive")
-    return self[(slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)]
+    return self[
+        (slice(None),) * wrap_dim(operator.index(dim), self.ndim) + (slice(start, end, step),)
+    ]
 
 
 def _to_copy(

@@ -392,3 +392,12 @@ def test_inference_mode_outside(torch):
         pulled = pull(torch.ones(3))
         rows = torch.func.vmap(torch.func.grad(lambda x: x**3))(x)
     return [v + 0 for v in (gradient, second, output, *pulled, rows)]
+
+
+@same
+def test_a_jacobian_is_recorded_as_a_view(torch):
+    w = torch.ones(3, requires_grad=True)
+    x = torch.ones(3)
+    functions = (lambda z: (z * w).cumsum(0)), (lambda z: (z * w).sum())
+    ways = torch.func.jacrev, torch.func.jacfwd
+    return [type(way(f)(x).grad_fn).__name__ for f in functions for way in ways]

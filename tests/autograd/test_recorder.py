@@ -16,6 +16,7 @@ import tautograd.nn.functional as F
 from tautograd._autograd.modes import modes, shared
 from tautograd._autograd.recorder import source_of
 from tautograd._ops.declare.record import INTERNAL, REGISTRY, renamed
+from tests.planted_rules import planted
 
 RECORDS = {**REGISTRY, **INTERNAL}
 
@@ -70,17 +71,12 @@ def test_a_function_keeps_its_identity_and_is_written_anew_for_other_rules() -> 
     x = tg.ones(2, requires_grad=True)
     held = tg.Tensor.__mul__
     assert held(x, x).grad_fn.saved[0] is not None
-    vjp, jvp = {n: op.vjp[i].source for i, n in enumerate(op.inputs)}, op.jvp
-    jvp = {n: jvp[i].source for i, n in enumerate(op.inputs)} if isinstance(jvp, tuple) else jvp
-    op.set_rules({"x": lambda g: g * 5, "y": lambda g: g * 7}, None)
-    try:
+    with planted(op, {"x": lambda g: g * 5, "y": lambda g: g * 7}, None):
         for product in (held(x, x), tg.mul(x, x)):
             assert product.grad_fn.saved == ()
             x.grad = None
             product.sum().backward()
             assert x.grad.tolist() == [12.0, 12.0]
-    finally:
-        op.set_rules(vjp, jvp)
     x.grad = None
     held(x, x).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
@@ -266,15 +262,11 @@ def test_the_output_number_of_a_weight_goes_to_its_transpose() -> None:
 
 def test_a_planted_rule_of_the_transpose_is_seen_by_linear() -> None:
     op = REGISTRY["t"]
-    vjp, jvp = {"x": op.vjp[0].source}, op.jvp
     w = tg.ones(2, 3, requires_grad=True)
     F.linear(tg.ones(1, 3), w).sum().backward()
     w.grad = None
-    op.set_rules({"x": lambda g: op(g) * 5}, jvp)
-    try:
+    with planted(op, {"x": lambda g: op(g) * 5}):
         F.linear(tg.ones(1, 3), w).sum().backward()
-    finally:
-        op.set_rules(vjp, jvp)
     assert w.grad.tolist() == [[5.0] * 3] * 2
 
 

@@ -6,6 +6,9 @@ import argparse
 import http.client
 import json
 import re
+import socket
+import struct
+import time
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -61,6 +64,26 @@ def test_changes_are_taken_or_refused_in_words(page):
         status, text = ask(page.url, path, "POST", body)
         assert status == 400
         assert json.loads(text)["error"]
+
+
+def test_whoever_reaches_the_port_writes_nothing_to_the_terminal(page, capfd):
+    found = urlsplit(page.url)
+    path = f"{found.path}change"
+    for body in ("[" * 100_000, "{\0}\0", "9" * 5000):  # too deep, UTF-16, a number without end
+        assert ask(page.url, path, "POST", body)[0] == 400
+    head = f"Host: {found.netloc}\r\n"
+    for request in (
+        f"GET //[ HTTP/1.1\r\n{head}\r\n",
+        f"POST {path} HTTP/1.1\r\n{head}Content-Length: {'9' * 5000}\r\n\r\n",
+        f"GET {path} HTTP/1.1\r\n{head}",
+    ):
+        with socket.create_connection(("127.0.0.1", found.port), timeout=10) as connection:
+            connection.sendall(request.encode())
+            reset = struct.pack("ii", 1, 0)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+    assert ask(page.url, f"{found.path}page")[0] == 200  # after which the threads of those are done
+    time.sleep(0.2)
+    assert capfd.readouterr().err == ""
 
 
 def test_the_page_around_may_show_its_own_pages_and_nothing_else(page):

@@ -1,7 +1,8 @@
 """Random training steps whose surroundings change between calls: compiled, as written, and on PyTorch.
 
 `python -m tests.compile.fuzz --count 20000` draws a new seed, prints it with what was compared, and ends with 1 if a
-compiled step gave anything else than the function itself, or the function something else than PyTorch.
+compiled step gave anything else than the function itself, or the function something else than PyTorch. With `--sizes`
+nearly every call has another size, so that there is a program for all of them, and something else changes rarely.
 
 A step is drawn once: a model, a loss, an optimizer, and places that its Python reads (a closure's cell, an attribute,
 a list, a dictionary, a default of a function, an object of its own class, the arguments' sizes). Now and then
@@ -39,6 +40,8 @@ LARGEST = 1e4  # numbers of a step that trains
 CALLS = 14
 SETTLED = 0.4  # of the calls nothing has changed before, so that there are records to be wrong
 WIDTH = 5
+SIZES = (2, 3, 4, 6, 7, 11, 12, 16, 17)  # with `--sizes`
+RARELY = 0.95  # of the calls, then, before which nothing else has changed
 MANY = 10_000  # parameters
 
 
@@ -345,17 +348,25 @@ def distances(a: list[Any], b: list[Any]) -> Iterator[tuple[str, float]]:
             yield "", float(far.max(initial=0.0))
 
 
-def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]]:
+def check(
+    seed: int, options: dict[str, Any], T: Any, sizes: bool = False
+) -> tuple[str, Counter[str]]:
     """One scenario: what is wrong with it, and what was counted."""
     engines = [tautograd, tautograd, *([T] if T is not None else [])]
     copies = [Scenario(engine, seed) for engine in engines]
-    compiled = tautograd.compile(copies[0].step, **options)
+    own = copies[0]
+    if sizes:  # a float among the arguments may become an input, which no program for all sizes has
+        compiled = tautograd.compile(lambda x, y: own.step(x, y, own.number), **options)
+        first = lambda x, y, number: compiled(x, y)  # noqa: E731
+    else:
+        first = compiled = tautograd.compile(own.step, **options)
+    functions = [first, *(copy.step for copy in copies[1:])]
     counted: Counter[str] = Counter()
-    for outcomes, history in _calls(seed, copies, [compiled, *(copy.step for copy in copies[1:])]):
+    for outcomes, history in _calls(seed, copies, functions, sizes):
         counted["calls"] += 1
         found, difference = _compared(outcomes, T)
         if found and not _diverges(outcomes):
-            if difference > NEAR * _spread(seed, counted["calls"]):
+            if difference > NEAR * _spread(seed, counted["calls"], sizes):
                 return f"call {counted['calls'] - 1}, after {history}: {found}", counted
             counted["magnified rounding"] += 1
             return "", counted
@@ -366,19 +377,29 @@ def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]
         if _diverges(outcomes):
             counted["diverged"] += 1
             return "", counted
+        if sizes:
+            _bring_together(copies)
     counted["records"] += compiled.records
-    counted["replays"] += sum(entry.calls for entry in compiled._alive())
+    alive = compiled._alive()
+    counted["replays"] += sum(entry.calls for entry in alive)
+    if compiled._sizes.template is not None:
+        counted["programs for all sizes"] += 1
+        counted["replays of those"] += sum(e.calls for e in alive if hasattr(e, "template"))
     return "", counted
 
 
 def _calls(
-    seed: int, copies: list[Scenario], functions: list[Any]
+    seed: int, copies: list[Scenario], functions: list[Any], sizes: bool
 ) -> Iterator[tuple[list[Any], list[str]]]:
     """A scenario's calls, on all copies alike: their outcomes, and what was changed up to then."""
     rng = random.Random(seed + 2)
     history: list[str] = []
-    for call in range(CALLS):
-        if call > 2 and rng.random() > SETTLED:
+    for call in range(CALLS * 3 if sizes else CALLS):
+        if sizes:
+            size = rng.choice(SIZES)
+            for copy in copies:
+                copy.size = size
+        if call > 2 and rng.random() > (RARELY if sizes else SETTLED):
             state = rng.getstate()
             for copy in copies:
                 rng.setstate(state)
@@ -394,7 +415,16 @@ def _calls(
         yield outcomes, history
 
 
-def _spread(seed: int, calls: int) -> float:
+def _bring_together(copies: list[Scenario]) -> None:
+    """Let parameters be the same again: over many steps of training rounding grows without a bound."""
+    values = [p.detach().numpy().copy() for p in copies[1].parameters]
+    for copy in copies:
+        with copy.T.no_grad():
+            for p, value in zip(copy.parameters, values, strict=True):
+                p.copy_(copy.T.tensor(value))
+
+
+def _spread(seed: int, calls: int, sizes: bool = False) -> float:
     """How far the function parts from itself in that many calls, if its numbers are rounded otherwise.
 
     Some steps magnify rounding a thousandfold each, and an optimizer that divides by a gradient's size makes a gradient
@@ -410,7 +440,8 @@ def _spread(seed: int, calls: int) -> float:
             if p.requires_grad:
                 p.register_hook(partial(_rounded_otherwise, draws))
     farthest = 0.0
-    for n, (outcomes, _) in enumerate(_calls(seed, copies, [copy.step for copy in copies])):
+    alone = [copy.step for copy in copies]
+    for n, (outcomes, _) in enumerate(_calls(seed, copies, alone, sizes)):
         if n == calls or isinstance(outcomes[0], Exception):
             break
         for others in outcomes[1:]:
@@ -468,6 +499,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="or as many as fit")
     parser.add_argument("--seed", type=int, default=None, help="of the first one")
     parser.add_argument("--backend", choices=("numpy", "llvm", "both"), default="both")
+    parser.add_argument("--sizes", action="store_true", help="another size at nearly every call")
     parser.add_argument("--no-torch", action="store_true", help="without PyTorch beside")
     given = parser.parse_args(arguments)
     T: Any = None
@@ -488,7 +520,10 @@ def main(arguments: list[str]) -> int:
         options = {"backend": backend, "sound": which.choice((None, True, False))}
         options["dynamic"] = which.choice((False, False, None))
         options["fallback"] = which.choice((True, True, False))
-        wrong, found = check(seed + n, options, T)
+        if given.sizes:
+            options |= {"backend": "llvm", "dynamic": True, "sound": None, "fallback": False}
+            backend = "llvm"
+        wrong, found = check(seed + n, options, T, given.sizes)
         counted += found
         counted[f"scenarios on {backend}"] += 1
         if wrong:

@@ -103,6 +103,14 @@ def _moments(y: Any) -> Any:
     return y.var() + y.std(0).sum() + y.logsumexp(0).sum()
 
 
+def _normed() -> Made:
+    """Batch norm while training: it moves its statistics by the unbiased variance, n/(n-1)."""
+    parts = nn.Linear(WIDTH, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 3)
+    model = nn.Sequential(*parts, nn.BatchNorm1d(3))
+    step, parameters = _trained([model], lambda x: model(x).square().mean() + model(x).amax())
+    return step, [*parameters, *(b for b in model.buffers() if b.dtype == torch.float32)]
+
+
 def _shifted() -> Made:
     model = nn.Linear(WIDTH, WIDTH).double()
 
@@ -167,6 +175,7 @@ PROGRAMS = [
     _dropout,
     _reshaped,
     _statistics,
+    _normed,
     _shifted,
     _sorted,
     _clipped,
@@ -495,11 +504,14 @@ def test_expressions_are_fitted_to_what_was_seen() -> None:
         lambda n: -2 / (3 * n),
     ):
         sized = fitting.unified([np.float32(number(n)) for n in values])
+        far = Fitting({"a": (12, 64, 390)}, Ways({"a": 391}))
+        assert far.unified([np.float32(number(n)) for n in (12, 64, 390)]).at(7) is not None
         at = eval(sized.number.text(), {}, {"a": 23})
         assert sized.at(at) == np.float32(number(23))
 
 
 def test_samples_are_taken_once_the_run_has_paid_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAUT_BESIDE", "0")
     step, _ = _again(_judging)
     compiled = torch.compile(step)
     for n in range(2, 42):

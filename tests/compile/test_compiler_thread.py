@@ -64,6 +64,17 @@ def test_a_function_holds_its_method_and_its_code() -> None:
     assert gone() is None
 
 
+def test_code_that_is_dropped_leaves_nothing_to_collect() -> None:
+    code = jit.assemble("define i64 @dropped() {\n ret i64 0\n}\n")
+    for _ in range(2):  # the second time, what is made once is there
+        gc.collect()
+        loaded = jit.Loaded(code, {})
+        del loaded
+        llvm_thread.by_llvm(int)  # which comes after it
+        found = gc.collect()
+    assert found == 0
+
+
 def test_code_that_is_garbage_never_waits_for_a_compiler() -> None:
     """Garbage is collected in whatever the thread is at: it may hold any other lock."""
     loaded = jit.Loaded(jit.assemble("define i64 @gone() {\n ret i64 0\n}\n"), {})

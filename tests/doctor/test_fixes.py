@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import py_compile
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tautograd._cli.doctor.trial import Aside
 from tautograd._doctor.fixes import offer
 from tautograd._doctor.fixes.offer import Outcome, holds, mended
 from tautograd._doctor.fixes.source import Source
 from tautograd._doctor.report.rule_pages import rule_called
 from tautograd._user_code.owners import Owner, owners
 from tautograd._user_code.sites import Site
+from tests import processes
 
 LOOP = """\
 import tautograd as torch
@@ -109,10 +111,9 @@ def test_a_change_holds_if_the_finding_is_gone_and_no_other_came(outcome, is_goo
 
 
 def doctor(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "tautograd", "doctor", *arguments],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return processes.run(
+        ["-m", "tautograd", "doctor", *arguments], cwd=folder, env=os.environ, timeout=600
+    )
 
 
 @pytest.mark.slow
@@ -124,6 +125,26 @@ def test_nothing_but_a_file_of_the_users_is_changed(owner, tmp_path, monkeypatch
     monkeypatch.setitem(owners, str(file), owner)
     assert [fix for _, fix in mended([found], 9, tried.append)] == [None]
     assert tried == []
+
+
+def test_a_changed_module_is_read_as_it_is_changed(tmp_path):
+    """Although it was compiled before, and nothing compiled of the change stays."""
+    module = tmp_path / "training.py"
+    module.write_text(LOOP, encoding="utf-8")
+    (tmp_path / "main.py").write_text("import training\n", encoding="utf-8")
+    compiled = py_compile.compile(str(module), doraise=True)
+    with open(compiled, "rb") as file:
+        before = file.read()
+    options = {"is_module": False, "as_torch": False, "steps": 9, "select": [], "ignore": []}
+    aside = Aside(["main.py"], str(tmp_path), **options)
+    cleared = LOOP.replace(
+        "    loss.backward()\n", "    optimizer.zero_grad()\n    loss.backward()\n"
+    )
+    assert [f.code for f in aside({str(module): LOOP}).findings] == ["TG101"]
+    outcome = aside({str(module): cleared})
+    assert (outcome.findings, outcome.steps, outcome.error) == ([], 9, "")
+    with open(compiled, "rb") as file:
+        assert file.read() == before
 
 
 def test_diff_shows_and_fix_writes_what_was_tried(tmp_path):

@@ -84,3 +84,15 @@ def test_modules_from_a_dictionary_by_path(torch: Any) -> Any:
     module = torch.fx.GraphModule({"blocks.first": torch.nn.ReLU()}, graph)
     assert issubclass(torch.fx.Tracer, torch.fx.proxy.TracerBase)
     return module(torch.tensor([-1.0, 2.0]))
+
+
+@same
+def test_an_einsum_of_a_list_shows_its_operands(torch: Any) -> Any:
+    """Whoever reads the graph finds the operands after the equation, however they were given."""
+    graph = torch.fx.Graph()
+    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+    a, b = (torch.fx.Proxy(graph.placeholder(name), tracer) for name in "ab")
+    for operands in ((a, b), [a, b], [a]):
+        torch.einsum("i,i->" if len(operands) == 2 else "i->", operands)
+    torch.einsum("i,i->", a, b)
+    return [str(node.args) for node in graph.nodes]

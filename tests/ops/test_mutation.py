@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tautograd._ops.declare.record import LINEAR, Op
+from tests.planted_rules import declared
 
 from .cases import RECORDS, record
 from .gradient_checks import cotangents, first_order_problems, random_like
@@ -70,17 +71,6 @@ def _instructive(name: str) -> list[RecordCall]:
     """Calls that reach a rule: the smallest few, in real and complex numbers."""
     calls = [c for d in ("float64", "complex128") for c in calls_of(name, d) if c.checkable()]
     return sorted(calls, key=lambda c: sum(x.size for x in c.inputs if hasattr(x, "size")))
-
-
-def declared(op: Op) -> tuple[Any, Any]:
-    """The rules as `set_rules` takes them."""
-
-    def unbound(rules: Any) -> Any:
-        if isinstance(rules, tuple):
-            return {n: r.rule for n, r in zip(op.inputs, rules, strict=True) if r is not None}
-        return rules if rules is None or isinstance(rules, str) else rules.rule
-
-    return unbound(op.vjp), unbound(op.jvp)
 
 
 def mutants(op: Op, calls: list[RecordCall], vjp: Any, jvp: Any) -> Iterator[tuple[str, Any, Any]]:

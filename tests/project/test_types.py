@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,8 +54,9 @@ def check(*arguments: str | Path, cache: Path) -> subprocess.CompletedProcess[st
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("mypy")
+def cache(pytestconfig):
+    """What mypy has found is kept from run to run (it sees itself what has changed), for each worker."""
+    return pytestconfig.cache.mkdir(f"mypy-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
 
 
 def test_the_stubs_are_current(project):

@@ -82,3 +82,38 @@ def test_numbers_as_they_are_printed(torch, indent):
         torch.set_printoptions(profile="default")
     assert before is None or before["precision"] == 4
     return texts, printing._str(tensors[0], tensor_contents="..."), printing._str(tensors[0])
+
+
+@same
+def test_lists_of_tensors_in_groups(torch):
+    utils = part(torch, "utils._foreach_utils")
+    first = [torch.ones(2), torch.ones(1, dtype=torch.float64), torch.zeros(3)]
+    found = []
+    for lists in ([first, [], [2 * x for x in first]], [first[:1], [None]]):
+        for with_indices in (False, True):
+            groups = utils._group_tensors_by_device_and_dtype(lists, with_indices=with_indices)
+            # In which order groups come is an accident of a hash table there.
+            found.append(sorted((str(k), str(v[0]), list(v[1])) for k, v in groups.items()))
+    cpu = torch.device("cpu")
+    support = [utils._has_foreach_support(x, cpu) for x in (first, [None], [object()])]
+    return found, support, utils._device_has_foreach_support(torch.device("meta"))
+
+
+@same
+def test_names_that_libraries_ask_for_at_their_import(torch):
+    worker = part(torch, "utils.data._utils.worker")
+    seeds = [list(worker._generate_state(base, n)) for base in (0, 2**40 + 7) for n in (0, 3)]
+    future = part(torch, "futures").Future()
+    future.set_result(3)
+    assert part(torch, "utils.data.dataloader")._collate_fn_t
+    return seeds, isinstance(future, torch.Future), future.value()
+
+
+@same
+def test_sharding_by_its_first_names(torch):
+    new = part(torch, "distributed.fsdp")
+    old = part(torch, "distributed._composable.fsdp")
+    names = ("FSDPModule", "fully_shard", "MixedPrecisionPolicy", "CPUOffloadPolicy")
+    with part(torch, "distributed._tensor.experimental").implicit_replication():
+        inside = torch.ones(2) + 1
+    return [getattr(new, n) is getattr(old, n) for n in names], inside

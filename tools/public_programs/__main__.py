@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench import environment
+
 from . import page
 from .outcomes import outcome
 from .workers import Worker
@@ -65,6 +67,9 @@ def main() -> None:
         "--keep", action="store_true", help="keep the page's rows of programs that were not run"
     )
     given = parser.parse_args()
+    environment.set_up(
+        "this"
+    )  # what the shell says of a library's kernels holds for one of the two engines alone
     results: dict[str, Any] = json.loads(given.json.read_text()) if given.json.exists() else {}
     jobs = listed(given.only, given.half)
     workers = {engine: Worker(engine) for engine in ("torch", "tautograd")}

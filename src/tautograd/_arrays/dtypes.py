@@ -283,8 +283,7 @@ def number_of(value: Any, kind: Any, then: Any = None) -> Any:
     if isinstance(value, (int, float)) and -_SMALL < value < _SMALL:
         rounded = np.asarray(value).astype(kind)
         return rounded[()] if then is None else rounded.astype(then)[()]
-    # NumPy reads these as NaN, as numbers, and as several.
-    if value is None or isinstance(value, (str, bytes)) or hasattr(value, "requires_grad"):
+    if not _is_one_number(value):
         raise RuntimeError(f"a number is needed here, not {type(value).__name__}")
     with np.errstate(all="ignore"):  # it may become infinite, of which PyTorch says nothing
         rounded = np.asarray(value).astype(kind)
@@ -292,6 +291,18 @@ def number_of(value: Any, kind: Any, then: Any = None) -> Any:
 
 
 _SMALL = 60000  # what every floating-point dtype can hold
+
+
+def _is_one_number(value: Any) -> bool:
+    """Whether this is a number, where NumPy reads None as NaN, texts as numbers and lists as several."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.ndim == 0 and value.dtype.kind in _NUMERIC
+    return hasattr(value, "__float__") and not hasattr(value, "requires_grad")
+
+
+_NUMERIC = "biufcV"  # V is what NumPy calls bfloat16 and its like
 
 
 def array_of_number(value: Any, kind: Any = None) -> Any:

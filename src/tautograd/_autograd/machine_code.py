@@ -1,12 +1,10 @@
 """When recorders, and what walks backward, become machine code: once a program has called them often.
 
-Not by itself: a program asks for it (`TAUT_RECORDERS=auto`), for some results are not yet those of Python's
-(ARCHITECTURE.md names the tests that show it).
-
 At first a recorder counts its calls. When it has paid for a compiler (`_arrays/kernels`), it is asked for: a thread of
 its own translates it (`_compile/native/python_code`) or finds it among what was translated before, and then calls
 go there. Until then, where there is no compiler or `TAUT_KERNELS=0` says so, and for whatever the translation does not
-know, Python runs the same text. `TAUT_RECORDERS=now` has each translated when it is first called, for tests.
+know, Python runs the same text. `TAUT_RECORDERS=python` keeps to that; `TAUT_RECORDERS=now` has each translated when
+it is first called, for tests.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import threading
 from typing import Any
 
 from .._arrays.kernels import is_off, pays_for_a_compiler
-from .._arrays.once import held_at_fork
+from .._arrays.once import held_at_fork, making
 
 MAKER = "tautograd._compile.native.python_code.install"
 FEWEST = 512  # calls of one function
@@ -28,7 +26,7 @@ _asked: list[Any] = []
 _lock = threading.Lock()
 held_at_fork.append(_lock)
 _at_once = os.environ.get("TAUT_RECORDERS", "") == "now"
-_never = os.environ.get("TAUT_RECORDERS", "") not in ("auto", "now")
+_never = os.environ.get("TAUT_RECORDERS", "") == "python"
 _worker: threading.Thread | None = None
 
 
@@ -81,7 +79,9 @@ def _work() -> None:
 
 
 def _made(function: Any) -> None:
-    importlib.import_module(MAKER).install(function)
+    with making:  # so that a child of a fork finds no module of which half is imported
+        maker = importlib.import_module(MAKER)
+    maker.install(function)
 
 
 def _after_fork() -> None:

@@ -233,7 +233,8 @@ class Body:
         self.add("frame = getframe(1)\ncode = frame.f_code")
         if remember:
             self.add("if code is not caller:  # most often the same code asks again", WALK)
-            self.add("    caller = code")
+            # (Without memory there is no frame further out: that is not to be remembered.)
+            self.add("    if not is_internal(code.co_filename):\n        caller = code")
         else:
             self.add(WALK)
         self.add("node.code = code\nnode.instruction = frame.f_lasti")

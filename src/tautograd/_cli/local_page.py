@@ -16,8 +16,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from tautograd._files.json_text import parsed
 from tautograd._files.printable import utf8
 
 _FOLDER = Path(__file__).parent
@@ -30,6 +30,15 @@ _POLICY = (
 
 class Refused(Exception):
     """A change that cannot be made, and the reason."""
+
+
+class _Server(ThreadingHTTPServer):
+    """Handles each request in its own thread, and prints no errors of requests."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The terminal is the script's: whoever reached the port could write to it."""
 
 
 class LocalPage:
@@ -45,8 +54,7 @@ class LocalPage:
         self._page, self._state, self._change = page, state, change
         self._token = secrets.token_urlsafe(16)
         self._asked = self._shown = 0.0  # when the state was last requested, and the page
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -82,7 +90,7 @@ class LocalPage:
             return 200, "text/html; charset=utf-8", utf8(text)
         if path == "change" and method == "POST" and self._change is not None:
             try:
-                wanted = json.loads(body)
+                wanted = parsed(body)
                 if not isinstance(wanted, dict):
                     raise Refused("not a change")
                 self._change(wanted)
@@ -109,7 +117,7 @@ class LocalPage:
                 here = f"127.0.0.1:{served._server.server_port}"
                 origin = self.headers.get("Origin")
                 start = f"/{served._token}/"
-                path = urlsplit(self.path).path
+                path = self.path.partition("?")[0]
                 if self.headers.get("Host") != here or origin not in (None, f"http://{here}"):
                     found: tuple[int, str, bytes] = (403, "text/plain", b"not from here\n")
                 elif not path.startswith(start):

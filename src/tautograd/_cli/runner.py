@@ -14,11 +14,12 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import find_spec
+from importlib.util import decode_source, find_spec
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from tautograd._nearest import nearest
+from tautograd._user_code.source_lines import is_regular_or_absent, keep_lines
 
 _LARGEST = 64 << 20  # bytes
 NO_TORCH = "PyTorch is not installed here; '--as-torch' before the script runs it on tautograd."
@@ -46,6 +47,8 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
     _hide_own_frames()
     # Bytes, not text: the compiler honours the file's own encoding declaration.
     code = compile(source, absolute, "exec", dont_inherit=True)
+    if not is_regular_or_absent(absolute):  # a pipe, which can be read once
+        keep_lines(absolute, decode_source(source))
     main = _fresh_main(absolute, SourceFileLoader("__main__", absolute))
     sys.argv[:] = [path, *arguments]
     _execute(code, main)

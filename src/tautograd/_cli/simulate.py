@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tautograd._files import destinations
+from tautograd._files.json_text import parsed
 from tautograd._files.regular import read_regular
 from tautograd._files.terminal import say, warn
 
@@ -211,8 +212,9 @@ def _step(namespace: argparse.Namespace) -> Step | int:
     clock = namespace.clock or clock
     if namespace.save is not None:
         from tautograd._files.atomic import replacing
+        from tautograd.distributed._simulation.kept import FORMAT
 
-        content = {"format": _FORMAT, "clock": clock, "recordings": recordings}
+        content = {"format": FORMAT, "clock": clock, "recordings": recordings}
         with replacing(namespace.save) as file:
             file.write(json.dumps(content).encode())
     return step_of(recordings, clock)
@@ -220,13 +222,16 @@ def _step(namespace: argparse.Namespace) -> Step | int:
 
 def _read(path: str) -> tuple[Any, str]:
     """Read a saved recording."""
+    from tautograd.distributed._simulation.kept import checked
+
     try:
-        content = json.loads(read_regular(path))
-    except (ValueError, RecursionError):
+        content = parsed(read_regular(path))
+    except ValueError:
         content = None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"--recording: '{path}' was not written by taut simulate --save")
-    return content["recordings"], content["clock"]
+    try:
+        return checked(content)
+    except ValueError as reason:
+        raise ValueError(f"--recording: '{path}': {reason}") from None
 
 
 def _recorded(namespace: argparse.Namespace, ranks: int) -> list[list[dict[str, Any]]] | int:

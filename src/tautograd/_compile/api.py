@@ -42,8 +42,8 @@ def compile(
     `fullgraph=True` it is an error there, too.
     `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `mode` and `options` are
     PyTorch's; a record is always of the whole function. `dynamic` says what is done where sizes change from call to
-    call. With `None`, the default, samples of three sizes become one program for all of them where that pays for
-    itself, and with `True` in any case; other forms of arguments are recorded once that pays, out of what replays
+    call. With `None`, the default, samples of three sizes become one program for all of them where that is expected
+    to pay, and with `True` in any case; other forms of arguments are recorded once that pays, out of what replays
     have saved, and a warning says if it does not. With `False` each form is recorded at its second call, whatever
     that costs.
 

@@ -17,6 +17,8 @@ from typing import Any
 from tautograd._evidence.canonical import sha256, sha256_of_file
 from tautograd._user_code.owners import Owner, owners
 
+from .._user_code.source_lines import refuse_devices
+
 _DEFINITIONS = 1000  # in all files together: projects may have many more, but evidence is small
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
@@ -157,6 +159,8 @@ def text_hash(subject: Any) -> str | None:
     parts = [kind]
     if inspect.isclass(kind):
         parts = [c for c in kind.__mro__ if (f := file_of(c)) and not is_installed(f)] or [kind]
+    if code := getattr(kind, "__code__", None):
+        refuse_devices(code.co_filename)
     try:
         return sha256("\n".join(inspect.getsource(part) for part in parts).encode())
     except (OSError, TypeError):

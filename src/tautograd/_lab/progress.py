@@ -10,6 +10,7 @@ from typing import Any
 
 from tautograd._files.atomic import is_plain_or_new, replacing
 from tautograd._files.folders import user_folder
+from tautograd._files.json_text import parsed
 from tautograd._files.regular import NotRegular, read_regular
 
 from .workshop import set_aside
@@ -153,9 +154,9 @@ class Progress:
             )
             return
         try:
-            content = json.loads(data)
+            content = parsed(data)
             problem = _problem(content, self.path)
-        except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+        except ValueError as error:  # not JSON, or not UTF-8
             problem = f"it is not JSON ({error})"
         if problem is None:
             self._content = content

@@ -15,6 +15,8 @@ PRIVATE_AND_KNOWN = frozenset(
         "_vmap_internals",
         "torch._C._functorch",
         "torch.distributed.algorithms._checkpoint",
+        "torch.distributed._composable",
+        "torch.utils._foreach_utils",
         "torch.distributed._tensor",  # only there: `torch._tensor` is another matter
     )
 )

@@ -58,6 +58,11 @@ def into(out: Tensor, shape: tuple[int, ...], name: str) -> Any:
     """The array of an `out=` tensor, resized to `shape`."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if modes.grad and out.requires_grad:
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of the arguments requires grad."
+        )
     if out._data.shape != shape:
         check_layout(name, out._data)
         out._data = np.empty_like(out._data, shape=shape, order="C")
@@ -83,9 +88,10 @@ def _new(
         bump(out)
         return out  # type: ignore[no-any-return]
     if out is not None:
+        element = None if value is None else as_element(value, out.dtype)  # before it is resized
         array = into(out, shape, name)
         if value is not None:
-            array[...] = as_element(value, out.dtype)
+            array[...] = element
         return out  # type: ignore[no-any-return]
     arrays = place(device)
     if memory_format is not None and memory_format is not contiguous_format:

@@ -84,7 +84,12 @@ def _engine_folders() -> tuple[str, ...]:
     """The folders of the loaded engines; a file of an engine that is not loaded cannot be running."""
     modules = (sys.modules.get(name) for name in _ENGINES)
     files = (getattr(module, "__file__", None) for module in modules)
-    return tuple(os.path.dirname(os.path.realpath(file)) + os.sep for file in files if file)
+    return tuple(_folder_of(file) for file in files if file)
+
+
+@functools.cache
+def _folder_of(file: str) -> str:
+    return os.path.dirname(os.path.realpath(file)) + os.sep
 
 
 @functools.cache

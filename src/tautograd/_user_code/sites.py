@@ -7,13 +7,13 @@ resolved lazily.
 
 from __future__ import annotations
 
-import linecache
 import sys
 import traceback
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .owners import Owner, internal, is_internal, owners
+from .source_lines import line_of
 
 Mark = tuple[CodeType, int]
 
@@ -30,7 +30,7 @@ class Site(NamedTuple):
     @property
     def text(self) -> str:
         """The source text of the line; empty if it cannot be read."""
-        return linecache.getline(self.file, self.line).strip()
+        return line_of(self.file, self.line).strip()
 
     @property
     def place(self) -> str:

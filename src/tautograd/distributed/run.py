@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 
+from .._files.regular import read_regular
 from .._launch_options import add_options
 from ._joining import mpiexec
 from ._launcher import Options, launch
@@ -64,6 +66,7 @@ def execute(given: argparse.Namespace) -> int:
     if given.hostfile is not None:
         if not os.path.isfile(given.hostfile):
             raise ValueError(f"--hostfile: there is no file '{given.hostfile}'")
+        _require_machines(given.hostfile)
         # By its whole path: it looks beside itself for what it starts on each machine.
         start = [mpiexec(), "-f", given.hostfile, "-ppn", str(ranks)]
         os.execv(start[0], [*start, "-n", str(ranks * _nodes(given.nnodes)), *command])
@@ -79,6 +82,22 @@ def execute(given: argparse.Namespace) -> int:
     if given.run_id:
         settings.run_id = given.run_id
     return launch(settings)
+
+
+# A machine as MPI's launcher hands it to ssh, which takes what begins with a dash for an option of its own.
+_MACHINE = re.compile(
+    r"[A-Za-z0-9\[][\w.:%\[\]-]*(:\d+)?([ \t]+[a-z_-]+=[\w.,:+][\w.,:+-]*)*[ \t]*"
+)
+_LARGEST = 1 << 20  # bytes of a list of machines
+
+
+def _require_machines(hostfile: str) -> None:
+    """Refuse a list in which anything is no machine's name, with how many ranks it takes."""
+    content = read_regular(hostfile, _LARGEST).decode("utf-8", "backslashreplace")
+    for number, line in enumerate(content.split("\n"), 1):
+        line = line.partition("#")[0].strip(" \t\r")
+        if line and not _MACHINE.fullmatch(line):
+            raise ValueError(f"--hostfile: line {number}, {line[:80]!r}, is not a machine")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._user_code.source_lines import refuse_devices
 from ..nn.modules.module import Module
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptModule", "freeze", "script"]
@@ -46,6 +47,9 @@ class ScriptFunction:
 
 
 def _source(function: Any) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is not None:
+        refuse_devices(code.co_filename)
     try:
         return textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):

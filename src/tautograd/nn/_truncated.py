@@ -34,6 +34,9 @@ def fill_truncated(
                 f"normal_(): argument '{name}' (position {position}) must be float, not "
                 f"{type_name(value)}"
             )
+    bounds = a - 2 * std, b + 2 * std  # which fails, of what has no numbers, before a division does
+    if any(isinstance(bound, Tensor) and bound.layout != torch.strided for bound in bounds):
+        raise RuntimeError("trunc_normal_(): bounds must be numbers or dense tensors")
     if type(std) in (int, float, bool) and not std:  # tensors and NumPy's numbers divide by zero
         raise ZeroDivisionError("float division by zero: std is 0")
     share = _below((b - mean) / std) - _below((a - mean) / std)

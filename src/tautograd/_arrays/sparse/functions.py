@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import SparseArray, as_dense, is_sparse
+from .base import SparseArray, as_dense, is_sparse, not_for
 from .compressed import CompressedArray, compressed
 from .coo import CooArray, at_places, empty, from_dense, masked, merged, transposed
 from .moves import MOVES, expanded
@@ -240,6 +240,15 @@ def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
     return total
 
 
+def _any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether something that is held is not zero; over some of the dimensions there is no such operation."""
+    if axis == ():
+        return x.of_values(x.values != 0)
+    if axis is not None:
+        raise not_for("any.dim", x.backend)
+    return np.any(x.values).reshape((1,) * x.ndim if keepdims else ())
+
+
 def _transpose(x: Any, axes: Any = None) -> Any:
     order = tuple(reversed(range(x.ndim))) if axes is None else tuple(d % x.ndim for d in axes)
     if isinstance(x, CompressedArray):
@@ -292,7 +301,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.size: lambda x: x.size,
     np.dot: product,
     np.real: lambda x: x.of_values(np.real(x.values)),
-    np.linalg.norm: lambda x, *a, **k: np.linalg.norm(_coo(x).coalesce().values.ravel()),
-    np.any: lambda x, *a, **k: np.any(x.values),
+    np.any: _any,
 }
 __all__ = ["FUNCTIONS", "UFUNCS", "SparseArray", "on_values", "product", "scipy_of", "summed"]

@@ -55,7 +55,7 @@ def check_kind(check: Check, gradients: Any, inputs: list[Tensor]) -> None:
             continue
         if g.shape != x.shape:
             raise GradcheckError("Analytical gradient has incorrect size")
-        if check.check_grad_dtypes and g.dtype != x.dtype:
+        if g.dtype != x.dtype and check.check_grad_dtypes:
             raise GradcheckError("Gradient has dtype mismatch")
 
 

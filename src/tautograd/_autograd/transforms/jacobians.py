@@ -158,7 +158,7 @@ def jacfwd(
             size = x._data.size
             for block, column in zip(blocks, columns, strict=True):
                 part = column.narrow(0, offset, size).movedim(0, -1)
-                block.append(part.reshape((*column._data.shape[1:], *x._data.shape)))
+                block.append(part.view((*column._data.shape[1:], *x._data.shape)))
             offset += size
         per_output = [NESTS.filled(chosen, block) for block in blocks]
         result = per_output[0] if isinstance(found[0], Tensor) else _nest(found[0], per_output)

@@ -7,8 +7,8 @@ file imports from another of them (`from .layers import nn`) refers to whatever 
 from __future__ import annotations
 
 import ast
+import io
 import os
-import tokenize
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Program:
         if name in self.files or len(self.files) >= _MANY:
             return
         try:
-            with tokenize.open(path) as stream:
+            with io.open_code(str(path)) as stream:  # once, from its beginning: it may be a pipe
                 tree = ast.parse(stream.read(_LARGEST), str(path))
             if _depth(tree) > _DEEPEST:
                 raise RecursionError(f"its code is nested more than {_DEEPEST} levels deep")

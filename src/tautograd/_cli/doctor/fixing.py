@@ -14,6 +14,7 @@ from tautograd._cli.doctor.trial import Aside
 from tautograd._cli.progress import Progress
 from tautograd._files.atomic import replacing
 from tautograd._files.terminal import say
+from tautograd._user_code.source_lines import is_regular_or_absent
 
 if TYPE_CHECKING:
     from tautograd._doctor.doctor import Doctor
@@ -37,6 +38,11 @@ class Fixing:
         wanted = [f for f in doctor.findings if f.severity != "info" and not f.follows]
         if not wanted:
             return True
+        if not self._wanted.is_module and not is_regular_or_absent(self._target[0]):
+            say_on(
+                "no change was tried: the script came through a pipe, which cannot be read again"
+            )
+            return False
         aside = Aside(
             self._target, self._root, is_module=self._wanted.is_module,
             as_torch=self._wanted.as_torch, steps=min(doctor.steps, STEPS) or STEPS,

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +38,7 @@ class Aside:
 
         with tempfile.TemporaryDirectory(prefix="taut-") as folder:
             report = Path(folder) / "report.json"
-            order = {**self._order, "changed": changed, "report": str(report), "cache": folder}
+            order = {**self._order, "changed": changed, "report": str(report)}
             try:
                 subprocess.run(
                     [sys.executable, "-m", "tautograd._cli.doctor.trial"], input=json.dumps(order),
@@ -59,19 +60,25 @@ def _finding(plain: dict[str, Any]) -> SimpleNamespace:
     return SimpleNamespace(**{**plain, **sites})
 
 
-def _give(changed: dict[str, str], cache: str) -> None:
+def _give(changed: dict[str, str]) -> None:
     """Have Python read these texts instead of these files."""
     texts = {os.path.abspath(path): text for path, text in changed.items()}
+    # Cached bytecode of the files themselves is a different program: neither read nor written. For everything
+    # else that the program imports, an engine perhaps, the cache is used.
+    compiled = {os.path.abspath(cache_from_source(path)) for path in texts}
     original = io.open_code
 
     def open_code(path: str) -> Any:
-        text = texts.get(os.path.abspath(path))
+        full = os.path.abspath(path)
+        if full in compiled:
+            raise FileNotFoundError(path)
+        text = texts.get(full)
         return original(path) if text is None else io.BytesIO(text.encode())
 
     import _io
 
     io.open_code = _io.open_code = open_code
-    sys.pycache_prefix = cache  # cached bytecode of the files themselves is a different program
+    sys.dont_write_bytecode = True
     for path, text in texts.items():
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
 
@@ -83,7 +90,7 @@ def main() -> None:
     from tautograd._cli.watched import process_kept, run_watched
     from tautograd._doctor.doctor import Doctor
 
-    _give(order["changed"], order["cache"])
+    _give(order["changed"])
     if order["as_torch"]:
         as_torch.install(for_child_processes=True)
     doctor = Doctor(

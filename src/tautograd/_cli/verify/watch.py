@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tautograd._cli.delivery import say_on
 from tautograd._files.atomic import replacing
+from tautograd._files.json_text import parsed
 from tautograd._files.printable import printable
 from tautograd._files.regular import open_regular
 
@@ -179,8 +179,8 @@ def _read(path: str) -> dict[str, Any] | None:
     try:
         with open_regular(path) as file:
             content = file.read(_LARGEST + 1)
-        held = json.loads(content) if len(content) <= _LARGEST else None
-    except (OSError, ValueError, RecursionError):
+        held = parsed(content) if len(content) <= _LARGEST else None
+    except (OSError, ValueError):
         return None
     return held if isinstance(held, dict) and held.get("format") == _FORMAT else None
 

@@ -20,13 +20,15 @@ from typing import Any
 import numpy as np
 
 from ..optimizers.updates import Fixed, Update
+from ..program.ir import View
 from ..record.results import Given
 from ..sound.arguments import same_value
 from ..sound.lazy_array import Flags
 from .size import Size, Ways
 
 _PLAIN = (str, bytes, bool, type(None), type(Ellipsis), type)
-_POWERS = ((1,), (2,))  # of one symbol
+_PLAIN_KINDS = frozenset((int, str, bool, float, type(None)))
+_DONE_BY_VALUE = frozenset((int, str, bool))  # which are equal where they are the same
 
 
 class Unlike(Exception):
@@ -76,6 +78,7 @@ class Fitting:
         self.values = {name: tuple(found) for name, found in values.items()}
         self.count = len(next(iter(self.values.values())))
         self._known: dict[tuple[int, ...], Any] = {}
+        self._views: dict[tuple[View, ...], Any] = {}
         self._bases = self._monomials()
 
     def _monomials(self) -> list[tuple[Any, tuple[int, ...]]]:
@@ -126,10 +129,25 @@ class Fitting:
     def unified(self, found: Sequence[Any]) -> Any:
         """What is said of all records: the last one's, with expressions in place of numbers that differ."""
         last = found[-1]
-        if all(x is last for x in found):
+        for x in found:
+            if x is not last:
+                break
+        else:
             return last
         kind = type(last)
-        if any(type(x) is not kind for x in found):
+        for x in found:
+            if type(x) is not kind:
+                break
+        else:
+            if kind is View:
+                return self._view(found)
+            if kind in _DONE_BY_VALUE:
+                for x in found:
+                    if x != last:
+                        break
+                else:
+                    return last
+        if len({type(x) for x in found}) > 1:
             raise Unlike(f"{' and '.join(sorted({type(x).__name__ for x in found}))} in one place")
         if kind is int:
             return self.number(tuple(found))
@@ -160,7 +178,7 @@ class Fitting:
             Fixed,
         ):  # of each record its own, of optimizers that are compared elsewhere
             return last
-        if is_dataclass(kind):
+        if names_of(kind):
             return self._fields(kind, found)
         if kind is slice:
             return slice(*self._parts(tuple, [(x.start, x.stop, x.step) for x in found]))
@@ -173,6 +191,14 @@ class Fitting:
             self._fixed([(x.__func__, x.__self__) for x in found])
             return last
         return self._equal(found)
+
+    def _view(self, found: Sequence[Any]) -> Any:
+        """A place that is read is one that was written: views come again and again."""
+        key = tuple(found)
+        known = self._views.get(key)
+        if known is None:
+            known = self._views[key] = self._fields(View, found)
+        return known
 
     def _array(self, found: Sequence[Any]) -> Any:
         return Constant(self, found)
@@ -205,12 +231,14 @@ class Fitting:
         return not has_sizes(found)
 
     def _fields(self, kind: Any, found: Sequence[Any]) -> Any:
-        names = [f.name for f in fields(kind)]
-        parts = [self.unified([getattr(x, name) for x in found]) for name in names]
-        last = found[-1]
-        if all(part is getattr(last, name) for part, name in zip(parts, names, strict=True)):
-            return last
-        return kind(*parts)
+        last, parts, alike = found[-1], [], True
+        for name in names_of(kind):
+            mine = getattr(last, name)
+            # A line is for people; which instruction of it that is may depend on whether a profiler looks on.
+            part = mine if name == "site" else self.unified([getattr(x, name) for x in found])
+            alike = alike and part is mine
+            parts.append(part)
+        return last if alike else kind(*parts)
 
     def _function(self, found: Sequence[Any]) -> Any:
         """Functions of one code, whose variables are the same: one that holds a size cannot be given another."""
@@ -288,17 +316,36 @@ def _same_bits(a: Any, b: Any) -> bool:
     return bool(a.shape == b.shape and a.tobytes() == b.tobytes())
 
 
+_names: dict[Any, tuple[str, ...]] = {}  # of dataclasses
+
+
+def names_of(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass; none of anything else."""
+    found = _names.get(kind)
+    if found is None:
+        if not is_dataclass(kind):
+            return ()
+        found = _names[kind] = tuple([f.name for f in fields(kind)])
+    return found
+
+
+_SIZED = frozenset((Size, Sized, Repeated, Constant))
+
+
 def has_sizes(value: Any) -> bool:
     """Whether something depends on a size."""
     kind = type(value)
-    if kind in (Size, Sized, Repeated, Constant):
+    if kind in _SIZED:
         return True
     if isinstance(value, (tuple, list)):
-        return any(map(has_sizes, value))
-    if kind is dict:
-        return any(map(has_sizes, value.values()))
-    if is_dataclass(value) and not isinstance(value, type):
-        return any(has_sizes(getattr(value, f.name)) for f in fields(value))
+        parts: Any = value
+    elif kind is dict:
+        parts = value.values()
+    else:
+        parts = [getattr(value, name) for name in names_of(kind)]
+    for part in parts:
+        if type(part) not in _PLAIN_KINDS and has_sizes(part):
+            return True
     return False
 
 
@@ -341,5 +388,13 @@ def _as_wholes(found: list[float]) -> Iterator[tuple[str, float, tuple[int, ...]
         for form, inverse in _INVERSES.items():
             near = [inverse(x, of) for x in found]
             wholes = tuple(round(x) for x in near)
-            if all(n > 0 and abs(x - n) <= 1e-6 * n for x, n in zip(near, wholes, strict=True)):
+            if all(map(_is_near, near, wholes)):
                 yield form, of, wholes
+
+
+def _is_near(number: float, whole: int) -> bool:
+    """Whether a whole number may be meant: whether it is, the bits say that it gives.
+
+    Of n/(n-1) only what is beyond one says what n is, so a rounding of float32 is one of n².
+    """
+    return whole > 0 and abs(number - whole) <= min(max(1e-6, 1.2e-7 * whole) * whole, 0.25)

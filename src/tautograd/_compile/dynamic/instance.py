@@ -104,6 +104,10 @@ class ReplayAtSize(Replay):
         return self.template.buffers[view.buffer].kind
 
     @property
+    def kinds(self) -> list[Kind]:
+        return [buffer.kind for buffer in self.template.buffers]
+
+    @property
     def program(self) -> Program:  # type: ignore[override]
         if self._program is None:
             self._program = self.template.program_at(self.at)
@@ -160,7 +164,10 @@ class EntryAtSize(Entry):
         self.made_tensors, self._made, self._nodes, self._arrays = {}, {}, {}, []
         self.form = _form(self.call, self.capture)
         if template.stops is None:
+            # Which places are copied is the same at any size, and to write the program out for one takes long.
+            replay._program = template.base.program
             template.stops = Stops(self)
+            replay._program = None
         self.stops = template.stops
         self.lock = template.lock
         self.followed_calls = self.calls_noted = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program.ir import View
+from ..program.ir import Kind, View
 from ..program.memory import bytes_of
 from ..run.entry import Entry
 from ..run.replay import Replay
@@ -27,6 +27,13 @@ class Unlowered(Replay):
     @property
     def scratch_bytes(self) -> int:
         return 0
+
+    def take_over(self) -> bool:
+        """What the recording computed on its way is not needed; the next call will want the memory."""
+        for buffer in self.program.buffers:
+            if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
+                buffer.array = None
+        return False
 
     def array(self, view: View) -> Any:
         """What the recording left in a place."""

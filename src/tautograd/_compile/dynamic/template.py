@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .common import (
     result_of,
     symbols_of,
 )
-from .fitting import Constant, Fitting, Repeated, Sized, Unlike, has_sizes
+from .fitting import Constant, Fitting, Repeated, Sized, Unlike, has_sizes, names_of
 from .size import LEAST, NotSymbolic, Size, Ways
 from .words import Words, holding
 
@@ -39,6 +39,7 @@ class Stretch:
     first: int
     last: int
     why: str
+    request: Any = None  # what `lowered` is to be given
     lowered: Any = None
     words: Any = None  # its score, see `native.llvm.player`
     scratch: Any = None
@@ -74,7 +75,32 @@ class Template:
         ]
         self.calls = calls_of(fitting, captures)
         self.most = {name: max(found) * 3 // 2 for name, found in values.items()}
-        self.stretches = list(self._stretches(native, threads))
+        self.stretches = self._cut(native, threads)
+
+    def kept(self) -> bool:
+        """Whether there is machine code of it from earlier, or from a process beside; it is taken then."""
+        from ..native.disk_cache.lowered import kept
+
+        for stretch in self.stretches:
+            if not stretch.why and stretch.lowered is None:
+                stretch.lowered = kept(*stretch.request)
+        return all(s.why or s.lowered is not None for s in self.stretches)
+
+    @property
+    def requests(self) -> list[Any]:
+        """What has still to be lowered."""
+        return [s.request for s in self.stretches if not s.why and s.lowered is None]
+
+    def finish(self) -> None:
+        """Lower what has to be, and make ready what each size needs."""
+        from ..native.disk_cache.lowered import lowered
+
+        for stretch in self.stretches:
+            if not stretch.why:
+                stretch.lowered = stretch.lowered or lowered(*stretch.request)
+                stretch.request = None
+                stretch.words = Words(_score(stretch.lowered), self.symbols)
+                stretch.scratch = Words([_text(stretch.lowered.scratch)], self.symbols)
         decisions = [d for s in self.stretches if s.lowered is not None for d in s.lowered.ways]
         self.decisions = decisions
         self._holds = holding(decisions, self.symbols)
@@ -131,8 +157,7 @@ class Template:
 
     # --- lowering ----------------------------------------------------------------------------------
 
-    def _stretches(self, native: Any, threads: int) -> Iterator[Stretch]:
-        from ..native.disk_cache.lowered import lowered
+    def _cut(self, native: Any, threads: int) -> list[Stretch]:
         from ..native.llvm import jit
 
         concrete = self.base.program.instructions
@@ -156,12 +181,9 @@ class Template:
                 later = {buffer for buffer, last in readers.items() if last > number}
                 part = self.instructions[stretch.first : stretch.last]
                 needed = frozenset(seen | later)
-                stretch.lowered = lowered(
-                    part, by_number, needed, jit.host().vector_bytes, threads, self.ways
-                )
-                stretch.words = Words(_score(stretch.lowered), self.symbols)
-                stretch.scratch = Words([_text(stretch.lowered.scratch)], self.symbols)
-            yield stretch
+                vector_bytes = jit.host().vector_bytes
+                stretch.request = part, by_number, needed, vector_bytes, threads, self.ways
+        return found
 
     def _memory(self) -> Memory:
         """Places for the largest sizes seen, which smaller ones use as well."""
@@ -256,13 +278,19 @@ class Values:
     def __init__(self, values: dict[str, int]) -> None:
         self.values = values
         self._known: dict[Any, int] = {}
+        # By the object, which is held so that no other one can come to lie there: terms take long to hash.
+        self._seen: dict[int, tuple[Size, int]] = {}
 
     def of(self, number: Any) -> Any:
         if type(number) is not Size:
             return number
+        seen = self._seen.get(id(number))
+        if seen is not None:
+            return seen[1]
         found = self._known.get(number.terms)
         if found is None:
             found = self._known[number.terms] = self._value(number.terms)
+        self._seen[id(number)] = number, found
         return found
 
     def _value(self, terms: Any) -> int:
@@ -300,11 +328,14 @@ class Values:
 
 
 Fill = Callable[[Values], Any]
+_WITHOUT = frozenset((int, str, bool, float, type(None)))
 
 
 def filling(value: Any) -> Fill | None:
     """What puts numbers in place of the expressions in something; None where there are none."""
     kind = type(value)
+    if kind in _WITHOUT:
+        return None
     if kind is Size:
         return lambda at: at.of(value)
     if kind is Sized:
@@ -319,8 +350,8 @@ def filling(value: Any) -> Fill | None:
     if kind is dict:
         keys = list(value)
         return _filling_parts(list(value.values()), lambda p: dict(zip(keys, p, strict=True)))
-    if is_dataclass(kind):
-        names = [f.name for f in fields(kind)]
+    names = names_of(kind)
+    if names:
         return _filling_parts([getattr(value, n) for n in names], lambda parts: kind(*parts))
     return None
 

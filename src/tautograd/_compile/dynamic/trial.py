@@ -8,6 +8,7 @@ on sizes, so those are compared and not the parameters: Adam turns the rounding 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,8 @@ from ..record.results import Given, Made
 from ..record.trees import NESTS
 from ..run.rollback import STOPS, Undo, can_undo
 from .fitting import Unlike, has_sizes
-
-# A sum of k numbers may be off by k roundings of the sum of their magnitudes, and a step is a chain of such sums. These
-# two factors are chosen, not derived: wide enough for another order of sums but where they cancel (a deviation of two
-# numbers, say), and then the size only runs as written. A coefficient that is wrong changes how much is added up, or
-# what, which is no matter of rounding; and the calls, followed at the second call, do not rest on this.
-ROUNDINGS = 1 << 12
-NOISE = 1 << 6  # roundings of the largest gradient, for those that are nothing but rounding
+from .roundings import apart, roundings
+from .template import Values
 
 
 class Trial:
@@ -52,6 +48,26 @@ class Trial:
             for _, array in found.outside
             if id(array) not in of_grads and _address(array) in tainted
         ]
+        self._template = template
+        self._buffers = {
+            _address(b.array): b.number
+            for b in template.base.program.buffers
+            if b.array is not None and b.kind is not Kind.SCRATCH
+        }
+        self._counted: Any = None  # the sizes for which roundings were counted
+
+    def _count(self) -> None:
+        """Count roundings for sizes as large as any that comes: for smaller ones there are no more."""
+        most = self._template.most
+        if self._counted != most:
+            self._counted = dict(most)
+            self._ways = roundings(self._template.instructions, Values(self._counted).of)
+            self._longest = max(self._ways.values(), default=1)
+
+    def _ways_to(self, array: Any) -> int:
+        """How many roundings the longest way to memory from outside has."""
+        number = self._buffers.get(_address(array))
+        return self._ways.get(number, self._longest) if number is not None else self._longest
 
     def run(self, entry: Any, arrays: list[Any]) -> Any:
         """What the program gives, of which nothing is left: None if it stops at a value."""
@@ -78,33 +94,38 @@ class Trial:
     def difference(self, entry: Any, given: Any, result: Any, versions: list[int]) -> str | None:
         """In what a run as written differs from what the program gave."""
         results, grads, states, drawn = given
+        self._count()
         now = [bytes(g.memory) for g in self.undo.generators if g.memory is not None]
         if now != drawn:
             return "the random numbers that it draws"
         leaves = list(NESTS.leaves(result))
         if len(leaves) != len(results):
             return "how much it returns"
+        described = list(NESTS.leaves(entry.capture.result))
         for number, (mine, theirs) in enumerate(zip(results, leaves, strict=True)):
             if isinstance(theirs, Tensor) and isinstance(mine, np.ndarray):
-                apart = _apart(mine, theirs._data, 0.0)
+                ways = self._ways.get(described[number].view.buffer, 1)
+                found = _difference(mine, theirs._data, ways, 0.0)
             elif isinstance(mine, Given):
-                apart = None
+                found = None
             else:
-                apart = None if type(mine) is type(theirs) and mine == theirs else "is another one"
-            if apart is not None:
-                return f"result {number} {apart}"
+                found = None if type(mine) is type(theirs) and mine == theirs else "is another one"
+            if found is not None:
+                return f"result {number} {found}"
         largest = max((_largest(a) for a in grads if a is not None), default=0.0)
-        for (tensor, _), mine in zip(self.grads, grads, strict=True):
+        for (tensor, array), mine in zip(self.grads, grads, strict=True):
             grad = tensor._grad
             if (mine is None) is not (grad is None):
                 return "a gradient that is there in one of them"
-            apart = None if grad is None else _apart(mine, grad._data, largest)
-            if apart is not None:
-                return f"the gradient of shape {grad._data.shape} {apart}"
+            if grad is None:
+                continue
+            found = _difference(mine, grad._data, self._ways_to(array), largest)
+            if found is not None:
+                return f"the gradient of shape {grad._data.shape} {found}"
         for array, mine in zip(self.states, states, strict=True):
-            apart = _apart(mine, array, 0.0)
-            if apart is not None:
-                return f"a tensor from outside, of shape {array.shape}, {apart}"
+            found = _difference(mine, array, self._ways_to(array), 0.0)
+            if found is not None:
+                return f"a tensor from outside, of shape {array.shape}, {found}"
         growth = [
             box[0] - before
             for (box, _), before in zip(entry.capture.versions, versions, strict=True)
@@ -118,8 +139,6 @@ def _depending(template: Any, of_grads: set[int]) -> set[int]:
     """Where memory from outside lies that sizes have an influence on, apart from gradients, which are compared."""
     buffers = template.base.program.buffers
     compared = {b.number for b in buffers if b.array is not None and id(b.array) in of_grads}
-    starts = {_address(b.array): b.number for b in buffers if b.array is not None}
-    del starts
     tainted: set[int] = {n for n, _ in template.floats}
     tainted |= {view.buffer for view in template.arguments}
     for instruction in template.instructions:
@@ -138,14 +157,24 @@ def _address(array: Any) -> int:
 
 
 def _largest(array: Any) -> float:
+    """The largest magnitude in an array; of numbers that are none, no account is taken."""
     if not array.size or array.dtype.kind not in "fc":
         return 0.0
+    found = _magnitude(array)
+    if math.isfinite(found):
+        return found
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
-    return float(np.max(np.abs(np.nan_to_num(np.asarray(array, wide)))))
+    return _magnitude(np.nan_to_num(np.asarray(array, wide)))
 
 
-def _apart(mine: Any, theirs: Any, largest: float) -> str | None:
-    """How two arrays differ, if by more than rounding."""
+def _magnitude(array: Any) -> float:
+    if array.dtype.kind == "c":
+        return float(np.abs(array).max())
+    return max(float(array.max()), -float(array.min()))
+
+
+def _difference(mine: Any, theirs: Any, ways: int, largest: float) -> str | None:
+    """How two arrays differ, if by more than rounding; `ways`: see `roundings`."""
     if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
         return f"has shape {mine.shape} in the program, and {theirs.shape} as written"
     if not mine.size:
@@ -154,17 +183,13 @@ def _apart(mine: Any, theirs: Any, largest: float) -> str | None:
         return None if np.array_equal(mine, theirs) else "has other numbers"
     kind = mine.dtype if mine.dtype.itemsize >= 4 else np.dtype(np.float32)
     a, b = np.asarray(mine, kind), np.asarray(theirs, kind)
-    rounding = float(np.finfo(mine.dtype).eps) if mine.dtype.kind in "fc" else 2.0**-7
+    eps = float(np.finfo(mine.dtype).eps) if mine.dtype.kind in "fc" else 2.0**-7
     with np.errstate(all="ignore"):
-        off = np.abs(a - b)
-        if not np.isfinite(off).all():
+        worst, size = _magnitude(a - b), _magnitude(b)
+        if not math.isfinite(worst):
             same = (a == b) | ((a != a) & (b != b))
-            off = np.where(same, 0, off)
-        size = np.abs(b)
-        size = float(size.max()) if np.isfinite(size).all() else _largest(b)
-        bound = rounding * (ROUNDINGS * size + NOISE * largest)
-        worst = float(off.max())
-    if worst <= bound or worst < np.finfo(kind).tiny:
+            worst, size = _magnitude(np.where(same, 0, a - b)), _largest(b)
+    if worst <= apart(eps, ways, size, largest) or worst < np.finfo(kind).tiny:
         return None
     return f"differs by {worst:.3g} where its largest number is {size:.3g}"
 

@@ -24,12 +24,16 @@ from .strangers import Strangers
 class Surroundings:
     """What a function can reach from outside, before it runs and after."""
 
-    def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], form: Form, arguments: Any, reads_guarded: bool = True
+    ) -> None:
+        """`reads_guarded`: whether what Python reads is to be the same at a replay."""
         self.fn = fn
         self.arguments = arguments
         self.form = form
         self.modules = Modules()
-        self.variables = Variables(fn, arguments)
+        self.reads_guarded = reads_guarded
+        self.variables = Variables(fn, arguments, reads_guarded)
         for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
             self.modules.note(module)
         self.spots: list[Spot] = []  # whose numbers are inputs
@@ -37,7 +41,7 @@ class Surroundings:
         self.notes_calls = False  # so that its Python can be followed: see `sound/`
         self.refuses_unseen = False  # else it is only noted
         self.strangers: Strangers | None = None
-        self.reads_guarded = True  # whether what Python reads is to be the same at a replay
+        self.watches = True  # whether code that was not read is looked for
         self.may_split = False  # where Python asks for a tensor's value
         self.may_follow = True  # whether such a value may be a symbol
 
@@ -56,7 +60,7 @@ class Surroundings:
 
     def watching(self, tape: Any) -> Any:
         """A context around the run: which code runs in it, beside the tape's own."""
-        if not self.reads_guarded:
+        if not self.reads_guarded or not self.watches:
             return nullcontext()
         self.strangers = Strangers(self.variables.functions, tape.unwatched)
         return self.strangers

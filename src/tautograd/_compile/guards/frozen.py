@@ -1,4 +1,7 @@
-"""Python values as they are now, in a form that compares equal as long as nothing in them has changed."""
+"""Python values as they are now, in a form that compares equal as long as nothing in them has changed.
+
+Another thread may change a container while it is looked at: what is in it is taken out at once, as a tuple.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +58,12 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
             value.tobytes() if value.nbytes <= SMALL else id(value),
         )
     if depth and isinstance(value, (tuple, list, deque)):
-        return kind, tuple(frozen(part, depth - 1) for part in value)
+        return kind, tuple([frozen(part, depth - 1) for part in tuple(value)])
     if depth and isinstance(value, dict):
-        return kind, tuple((type(k), k, frozen(part, depth - 1)) for k, part in value.items())
+        items = tuple(value.items())
+        return kind, tuple([(type(k), k, frozen(part, depth - 1)) for k, part in items])
     if depth and isinstance(value, (set, frozenset)):
-        return kind, frozenset(frozen(part, depth - 1) for part in value)
+        return kind, frozenset([frozen(part, depth - 1) for part in tuple(value)])
     if depth and (names := fields_of_dataclass(value)):
         held = tuple(frozen(getattr(value, name), depth - 1) for name in names)
         return kind, id(value), held
@@ -69,7 +73,25 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
 def is_frozen_whole(value: Any, depth: int = DEPTH) -> bool:
     """Whether `frozen` looks at all that is in a value."""
     if isinstance(value, (tuple, list, deque, set, frozenset)):
-        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in value)
+        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in tuple(value))
     if isinstance(value, dict):
-        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in value.values())
+        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in tuple(value.values()))
     return True
+
+
+def places(value: Any, most: int, depth: int = DEPTH) -> int:
+    """How many values `frozen` looks at; where they are more than `most`, some number above it."""
+    parts: Any = ()
+    if depth and isinstance(value, (tuple, list, deque, set, frozenset)):
+        parts = tuple(value)
+    elif depth and isinstance(value, dict):
+        parts = tuple(value.values())
+    elif depth and type(value) not in SIMPLE and (names := fields_of_dataclass(value)):
+        parts = [getattr(value, name) for name in names]
+    count = 1 + len(parts)
+    for part in parts:
+        if count > most:
+            break
+        if type(part) not in SIMPLE:
+            count += places(part, most - count, depth - 1) - 1
+    return count

@@ -38,10 +38,10 @@ __all__ = ["DEPTH", "SIMPLE", "Variables", "frozen", "is_users"]
 class Variables(Reading):
     """Values by name, as they were."""
 
-    def __init__(self, fn: Any, arguments: Any = ()) -> None:
+    def __init__(self, fn: Any, arguments: Any = (), guarded: bool = True) -> None:
         objects: list[Any] = []
         _objects_in(arguments, objects)
-        super().__init__(fn, objects)
+        super().__init__(fn, objects, guarded)
         self._arguments = arguments, frozen(arguments, DEEP)
         self._functions = list(map(_made_of, self.functions))
         self.methods = {place: foreign_method(*place) for place in self._methods_of_ours()}
@@ -51,9 +51,9 @@ class Variables(Reading):
     def _methods_of_ours(self) -> set[tuple[type, str]]:
         """What is called of the library's own classes, whose code is not read."""
         names = {name for name in self._names if name[:1] != "_"}
-        parts = [part for module in self.modules for part in module.modules()]
+        parts = {type(part) for module in self.modules for part in module.modules()}
         found = {(Tensor, name) for name in names}
-        found |= {(type(part), name) for part in parts for name in (*names, "forward")}
+        found |= {(kind, name) for kind in parts for name in (*names, "forward")}
         found |= {(type(o), name) for o in self.optimizers for name in (*names, "step")}
         return {(kind, name) for kind, name in found if hasattr(kind, name)}
 

@@ -40,9 +40,13 @@ from ...nn.modules.module import Module
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
 from .code_names import looked_up_in, names_in
-from .frozen import MISSING, SIMPLE, SMALL, Asked, Same, frozen, is_frozen_whole
+from .frozen import MISSING, SIMPLE, SMALL, Asked, Same, frozen, is_frozen_whole, places
 
 _FAR = 64  # how many steps it may be from the function to a value
+# How many values are looked at. Guards compare at each call what was found: more than this, for longer than Python
+# takes that is followed instead.
+_MOST = 1 << 17
+_NAMES = 16  # that are looked for in an object in the time that a value takes
 _OWN = __name__.partition(".")[0]
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _NOT_CALLED = {
@@ -58,22 +62,34 @@ _NOT_CALLED = {
 }
 
 
+class _Enough(Exception):
+    """Whatever else there is, it changes nothing any more."""
+
+
 class Reading:
     """The places that a function reads, each with what is there."""
 
-    def __init__(self, fn: Any, given: list[Any]) -> None:
+    def __init__(self, fn: Any, given: list[Any], guarded: bool = True) -> None:
+        """`guarded`: what is there is to be the same at a replay, so that what cannot be compared is refused."""
         self._fn = fn
         self._given = given  # objects among the arguments
+        self._guarded = guarded
+        self._left = _MOST
         self._names: set[str] = set()  # of attributes, in all functions
         self._strings: set[str] = set()  # that may be names: of attributes, keys, globals
         self._looked_up: set[str] = (
             set()
         )  # those that are more than keys under which something is put
-        self.asks_types = False  # whether a function calls `type`, which no symbol can answer
-        self._look()
+        self.asks_types = False  # whether a function may call `type`, which no symbol can answer
+        self.is_whole = True  # whether all was looked at
+        try:
+            self._look()
+        except _Enough:
+            self.is_whole, self.asks_types = False, True
+        self._seen.clear()  # so that nothing is kept alive by having been looked at
 
     def _look(self) -> None:
-        """Until no function is found that names anything new."""
+        """Until no function is found that names anything new, or nothing more needs to be known."""
         known = -1
         while known != len(self._names) + len(self._strings):
             known = len(self._names) + len(self._strings)
@@ -92,7 +108,8 @@ class Reading:
             ] = []  # of random numbers, and where they are
             self.where: Any = None  # the function's first line, for errors that know no better one
             self.functions: list[Any] = []  # those that were read
-            self._seen: set[Any] = set()
+            # Each with its object, so that no other one comes to have its address.
+            self._seen: dict[Any, Any] = {}
             self._ordered = sorted(self._names)
             self._function(self._fn, _FAR)
             for value in self._given:
@@ -115,9 +132,8 @@ class Reading:
         bound = fn.__self__ if isinstance(fn, MethodType) else None
         plain: Any = getattr(fn, "__func__", fn)
         code, scope = fn.__code__, plain.__globals__
-        if (code, id(plain), id(bound)) in self._seen:
+        if not self._is_new((code, id(plain), id(bound)), (plain, bound)):
             return
-        self._seen.add((code, id(plain), id(bound)))
         self._value("self", bound, depth)
         if not is_users(code.co_filename):
             self._wrapped(plain, depth)
@@ -174,6 +190,7 @@ class Reading:
 
     def _value(self, name: str, value: Any, depth: int) -> None:
         """A value that the function can reach."""
+        self._spend(name, 1)
         kind = type(value)
         if kind is str and value.isidentifier() and "getattr" in self._strings:
             self._names.add(value)
@@ -194,7 +211,7 @@ class Reading:
                 self._unseen(name, f"`{name}`, a container of a class of its own,")
         elif hasattr(kind, "__next__"):
             what = f"`{name}`, which gives something else each time it is asked,"
-            self.refused.append((name, what, "iterator"))
+            self._refuse(name, what, "iterator")
         elif isinstance(value, _GENERATORS):
             self.generators.append((name, value, state_of(value)))
         elif isinstance(value, ContextVar):
@@ -233,19 +250,19 @@ class Reading:
     def _array(self, name: str, value: Any) -> None:
         if value.nbytes > SMALL:
             what = f"the NumPy array `{name}`, whose values may change,"
-            self.refused.append((name, what, "array"))
+            self._refuse(name, what, "array")
         else:
             self.contents.append((name, value, frozen(value)))
 
     def _container(self, name: str, value: Any, depth: int) -> None:
+        if not self._is_new(id(value), value):
+            return
         if type(value) is not tuple:
-            if id(value) in self._seen:
-                return
-            self._seen.add(id(value))
+            self._spend(name, places(value, self._left))
             if not is_frozen_whole(value):
                 self._unseen(name, f"`{name}`, which is deeper than is compared,")
             self.contents.append((name, value, frozen(value)))
-        for part in value.values() if isinstance(value, dict) else value:
+        for part in tuple(value.values() if isinstance(value, dict) else value):
             self._value(name, part, depth - 1)
 
     def _ask(self, name: str, look: Any) -> None:
@@ -258,11 +275,14 @@ class Reading:
         """The attributes of an object, a class or a module of Python that some function names."""
         where = value if isinstance(value, (type, ModuleType)) else type(value)
         home = where.__name__ if isinstance(where, ModuleType) else where.__module__
-        if isinstance(value, Module) and id(value) not in self._seen:
-            self._seen.add(id(value))
+        if not self._is_new(id(value), value):
+            return
+        self._spend(home, len(self._ordered) // _NAMES)
+        if isinstance(value, Module):
             self.modules.append(value)
             for part in value.modules():
-                self._value("self", part, depth - 1)
+                if id(part) not in self._seen:  # as the parts of another part are
+                    self._value("self", part, depth - 1)
             for name, tensor in (*value._parameters.items(), *value._buffers.items()):
                 self._value(name, tensor, depth - 1)
             for hooks in (vars(value)[name] for name in _HOOKS if name in vars(value)):
@@ -297,14 +317,38 @@ class Reading:
         elif type(value) is not SimpleNamespace and type(value) not in _STATELESS:
             self._unseen(where.__name__, f"an object of type `{where.__name__}`")
 
+    # --- what ends it ------------------------------------------------------------------------------
+
+    def _is_new(self, key: Any, value: Any) -> bool:
+        """Whether it was not looked at before, under these names."""
+        if key in self._seen:
+            return False
+        self._seen[key] = value
+        return True
+
+    def _spend(self, name: str, count: int) -> None:
+        """So many values more are looked at."""
+        self._left -= count
+        if self._left < 0:
+            self._unseen(name, f"`{name}`, by which more is reached than can be compared,")
+            raise _Enough
+
     def _unseen(self, name: str, what: str) -> None:
+        """Nothing guards this, so Python is to be followed. On a GPU guards are all there is: the others are wanted."""
         self.unseen.append((name, what))
+
+    def _refuse(self, name: str, what: str, advice: str) -> None:
+        """Because of this nothing is recorded, whatever else there is."""
+        self.refused.append((name, what, advice))
+        if self._guarded:
+            raise _Enough
+
+    # --- names -------------------------------------------------------------------------------------
 
     def _namespace(self, own: Any, depth: int) -> None:
         """A module or a class of a library's: what it has under the names is to stay there."""
         for name in self._ordered:
-            if name in own and (id(own), name) not in self._seen:
-                self._seen.add((id(own), name))
+            if name in own:
                 content = own[name]
                 if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
                     continue
@@ -339,16 +383,14 @@ class Reading:
         ours = type(value).__module__.partition(".")[0] == _OWN
         if isinstance(value, type) and type(value) not in _METACLASSES and not ours:
             self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
-        if (id(value), "resolved") not in self._seen:
-            self._seen.add((id(value), "resolved"))
-            names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward")
-            self._ask(kind.__name__, functools.partial(resolved, value, names))
+        names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward")
+        self._spend(kind.__name__, len(names))
+        self._ask(kind.__name__, functools.partial(resolved, value, names))
 
     def _attributes(self, value: Any, own: Any, depth: int) -> None:
         """What an object itself has under the names."""
         for name in self._ordered if own else ():
-            if name in own and (id(value), name) not in self._seen:
-                self._seen.add((id(value), name))
+            if name in own and self._is_new((id(value), name), value):
                 content = own[name]
                 if not isinstance(value, Module) and not isinstance(content, property):
                     self.named.append((own, name, content))
@@ -364,14 +406,13 @@ class Reading:
         for function in [_function_in(v) for n, v in written if n not in _NOT_READ]:
             self._function(function, depth - 1)
         for name in sorted(self._names | implied):
-            if name in own or (id(value), name) in self._seen:
+            if name in own:
                 continue
             base = next((base for base in lines if name in vars(base)), None)
             if base is None:
                 if name in self._strings and type(own) is dict and not isinstance(value, Module):
                     self._ask(name, functools.partial(own.get, name, MISSING))
                 continue
-            self._seen.add((id(value), name))
             self._inherited(name, vars(base)[name], base, value, depth)
 
     def _inherited(self, name: str, found: Any, base: type, value: Any, depth: int) -> None:

@@ -23,10 +23,10 @@ class Function:
 
     __slots__ = ("__weakref__", "_loaded", "address", "home", "name")
 
-    def __init__(self, name: str, loaded: jit.Loaded, home: str | None) -> None:
+    def __init__(self, name: str, address: int, loaded: jit.Loaded, home: str | None) -> None:
         self.name = name
         self.home = home
-        self.address = loaded.address(name)
+        self.address = address
         if not self.address:
             raise NoSuchKernel(name)
         self._loaded = loaded
@@ -45,7 +45,9 @@ def load(code: bytes, names: Iterable[str], home: str | None) -> dict[str, Funct
     if not code:
         raise NoSuchKernel("there is no code")
     loaded = jit.Loaded(code, _symbols())
-    found = {name: Function(name, loaded, home) for name in names}
+    wanted = list(names)
+    places = zip(wanted, loaded.addresses(wanted), strict=True)
+    found = {name: Function(name, address, loaded, home) for name, address in places}
     _here.update(found)
     return found
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..._autograd.modes import modes
+from ..._autograd.node import next_sequence
 from ..._tensor.tensor import Tensor
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
@@ -134,7 +135,7 @@ class Compiled(ManySizes):
         with self._lock:
             records = self._is_time_to_record(form.key)
         if not records:
-            return self._run_as_written(form.key, args, kwargs, began)
+            return self._run_counted(form, args, kwargs, began)
         if not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
         try:
@@ -166,6 +167,16 @@ class Compiled(ManySizes):
         stop = moment()
         self._note_run(key, between(start, stop), between(began, start))
         self._ledger.looking += since(stop)
+        return result
+
+    def _run_counted(self, form: Form, args: Any, kwargs: Any, began: Moment) -> Any:
+        """The same; where sizes change, it is noted how many operations there were."""
+        sizes = self._sizes
+        if sizes.why is not None or sizes.template is not None or not self._ledger.runs:
+            return self._run_as_written(form.key, args, kwargs, began)
+        first = next_sequence()
+        result = self._run_as_written(form.key, args, kwargs, began)
+        sizes.note_operations(form.loose, next_sequence() - first)
         return result
 
     def _weigh(self, entry: Entry, args: Any, kwargs: Any, began: Moment) -> Any:

@@ -136,10 +136,11 @@ class Ledger:
         self.venture = key
         return True
 
-    def affords(self, price: float, entries: list[Any]) -> bool:
-        """Whether so much can be spent on what all forms have in common."""
+    def affords(self, price: float, entries: list[Any], trust: float = 0.0) -> bool:
+        """Whether so much can be spent on what all forms have in common; `trust` is advanced, of the horizon's time."""
         spent = self.first + self.recording + self.looking
-        return spent + price <= self.saved(entries) + self.share(entries)
+        advanced = trust * HORIZON * self.run_seconds / max(self.runs, 1)
+        return spent + price <= self.saved(entries) + self.share(entries) + advanced
 
     def gain(self, entries: list[Any]) -> float:
         """The part of its time as written that a call saves which has a record."""

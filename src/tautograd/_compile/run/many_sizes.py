@@ -15,6 +15,7 @@ from ..messages.errors import CompileError
 from ..record.trees import memory_of, was_swapped
 from .clock import between, moment, since
 from .entry import Entry
+from .executable import uncollected
 from .fast_entry import MISS
 from .recording import Recorder
 from .records import log
@@ -47,6 +48,7 @@ class ManySizes(Recorder):
         if not self._recording.acquire(blocking=False):
             return MISS
         try:
+            sizes.look_beside(self._ledger, self._alive())
             if sizes.template is None:
                 with self._lock:
                     sizes.note(form.loose)
@@ -61,11 +63,15 @@ class ManySizes(Recorder):
         began = moment()
         around = self._surroundings(form, args, kwargs)
         around.notes_calls = True
+        # Once: to be told of every function that starts takes as long as all the rest, and at a size of which there
+        # is no sample nobody is told either.
+        around.watches = not self._sizes.samples
         memory = memory_of(args, kwargs)
         try:
-            sample, result = Sample.recorded(around, args, kwargs, True, True)
+            with uncollected():
+                sample, result = Sample.recorded(around, args, kwargs, True, True)
         except CompileError as error:
-            self._sizes.why = str(error).partition("\n")[0]
+            self._sizes.give_up(str(error).partition("\n")[0])
             if error.finished is not None:
                 return error.finished[0]
             raise
@@ -74,7 +80,7 @@ class ManySizes(Recorder):
         if was_swapped(memory, args, kwargs):
             return result
         if around.unseen is not None:
-            self._sizes.why = "something is read that no guard sees"
+            self._sizes.give_up("something is read that no guard sees")
             return result
         began = moment()
         self._sizes.take(sample, took)
@@ -99,6 +105,10 @@ class ManySizes(Recorder):
             sizes.note_miss(reason)
             return MISS
         sizes.misses = 0
+        if values not in template.tried and not sizes.wants_trial(
+            form, self._ledger, self._alive()
+        ):
+            return MISS
         if not template.has_room_for(values):
             template.make_room_for(values)
         entry = EntryAtSize(template, form, values)
@@ -117,7 +127,7 @@ class ManySizes(Recorder):
             try:
                 sizes.trial = Trial(template, entry)
             except Unlike as error:
-                sizes.template, sizes.why = None, str(error)
+                sizes.give_up(str(error))
                 return MISS
         trial = sizes.trial
         with entry.alone() as alone:
@@ -138,7 +148,8 @@ class ManySizes(Recorder):
             self._keep_size(entry)
         else:
             self._note_wrong(entry, found)
-        self._ledger.recording += between(began, start) + since(stop)
+        sizes.trial_seconds = between(began, start) + since(stop)
+        self._ledger.recording += sizes.trial_seconds
         return result
 
     def _look_back(self, entry: Entry) -> None:
@@ -175,7 +186,7 @@ class ManySizes(Recorder):
 
     def _give_up_template(self, entry: EntryAtSize, why: str) -> None:
         """There is no program for all sizes, and there will be none."""
-        self._sizes.template, self._sizes.why = None, why
+        self._sizes.give_up(why)
         for other in list(entry.template.records):
             self._drop(other)
         log.info("%s: no program for all sizes: %s", self._name(), why)

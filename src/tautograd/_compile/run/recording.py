@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._user_code.sites import resolve, warning_level
+from ..dynamic.sample import Sample
 from ..guards.environment import Surroundings
 from ..guards.guards import Form
 from ..messages.errors import CompileError
@@ -39,9 +40,9 @@ class Recorder(Records):
 
     def _surroundings(self, form: Form, args: Any, kwargs: Any) -> Surroundings:
         """What the function can reach when it is recorded, and what a recording may do."""
-        around = Surroundings(self._fn, form, (args, kwargs))
+        around = Surroundings(self._fn, form, (args, kwargs), self._sound is not True)
         around.may_split = self._fallback
-        around.reads_guarded, around.refuses_unseen = self._sound is not True, self._sound is False
+        around.refuses_unseen = self._sound is False
         may = form.key in self._by_python or around.elements >= LARGE
         around.notes_calls = self._sound or (self._sound is None and may)
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
@@ -55,7 +56,7 @@ class Recorder(Records):
             around.follow(self._changing)
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
-            self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
+            self._fix(around, form.symbolic, around.spots, "`type` may be called on it")
             return self._fn(*args, **kwargs)
         tolerant = self._fallback or follows
         memory = memory_of(args, kwargs)
@@ -148,14 +149,14 @@ class Recorder(Records):
         """What it reads no guard sees: whether this record is kept. The next one is made to be followed.
 
         Where Python cannot be followed either, calls run as written. (On a GPU none is followed, and guards and audits
-        are all there is.)
+        are all there is: there it is enough that all that guards can see was looked at.)
         """
         if len(self._by_python) > FORMS:
             self._by_python.clear()
         self._by_python.add(around.form.key)
         if entry.capture.calls is not None:
             why = _why_not_followed(entry)
-            if why is None or is_on_gpu(entry.program):
+            if why is None or (is_on_gpu(entry.program) and around.variables.is_whole):
                 return True
             if entry.followed or entry.spots:  # Python computes with them where it runs
                 self._fix(around, entry.followed, around.spots, "Python runs at each call")
@@ -234,7 +235,7 @@ class Recorder(Records):
         tolerant = self._fallback or bool(form.symbolic or around.spots)
         memory = memory_of(args, kwargs)
         try:
-            now, result = Entry.recorded(around, args, kwargs, False, tolerant)
+            now, result = _aside(entry).recorded(around, args, kwargs, False, tolerant)
         except CompileError as error:
             if error.finished is not None and (error.passes or entry.parts is not None):
                 return error.finished[0]  # by an error that was caught, or a value that has decided
@@ -349,6 +350,12 @@ class Recorder(Records):
             self._changing.fix_spots(spots)
             if numbers:
                 self._changing.fix(around.form, numbers)
+
+
+def _aside(entry: Entry) -> type[Entry]:
+    """As what an audit records anew: nobody runs it, so memory is planned only where something goes on from it."""
+    goes_on = entry.parts is not None or entry.capture.backward is not None
+    return Entry if goes_on or is_on_gpu(entry.program) else Sample
 
 
 def _why_not_followed(entry: Entry) -> str | None:

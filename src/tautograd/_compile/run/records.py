@@ -121,7 +121,7 @@ class Records:
     def _say_what_changes(self, key: Any) -> None:
         """Say once why calls run as written: what changes from call to call, and what records cost."""
         ledger = self._ledger
-        if ledger.said:
+        if ledger.said or self._sizes.awaited is not None:  # what is coming serves them all
             return
         ledger.said = True
         others = [form for form in (*reversed(self._seen), *self._entries) if form != key]

@@ -145,6 +145,11 @@ class Replay:
     def kind_of(self, view: View) -> Kind:
         return self.program.buffers[view.buffer].kind
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """Of the buffers, by their numbers."""
+        return [buffer.kind for buffer in self.program.buffers]
+
     def unload(self, arrays: list[Any], written: set[int]) -> None:
         """Give back what the program wrote into arguments."""
         for i in self.staged:

@@ -38,8 +38,8 @@ class Undo:
 
     def __init__(self, entry: Any, written: set[int], drawn: list[Any], effects: list[Any]) -> None:
         found, replay = entry.capture, entry.replay_of
-        buffers = replay.program.buffers
-        external = [n for n in sorted(written) if buffers[n].kind is Kind.EXTERNAL]
+        kinds = replay.kinds
+        external = [n for n in sorted(written) if kinds[n] is Kind.EXTERNAL]
         places = [replay.memory.bases[n] for n in external]
         for update in effects:
             if isinstance(update, Update):
@@ -161,7 +161,7 @@ def _steps(part: Any, checks: Checks) -> Iterator[_Step]:
         found = [c for i in part.instructions for c in checks.of(i, block)]
         yield _Step(writes, size_of(writes) + block.count * own, found)
     elif part.native is not None:
-        for kernel in part.native.kernels:
+        for kernel in part.native.lowered.kernels:
             known = [c for i in kernel.instructions for c in checks.of(part.instructions[i])]
             yield _Step(kernel.writes, size_of(kernel.writes), known)
     else:

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..._user_code.source_lines import is_regular_or_absent
+
 _LARGEST = 4 << 20  # bytes of a file that is read
 
 
@@ -188,6 +190,8 @@ class Source:
 @functools.lru_cache(maxsize=32)
 def read_source(file: str) -> Source | None:
     """A file of Python; None for what is none."""
+    if not is_regular_or_absent(file):
+        return None
     try:
         data = Path(file).read_bytes()
         return Source(data.decode("utf-8")) if len(data) <= _LARGEST else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import line_of
 from .findings import Finding
 
 _COMMENT = re.compile(r"#\s*taut:\s*ignore\b(?:\s*\[([^\]]*)\])?")
@@ -30,7 +30,7 @@ def _statement(site: Site) -> list[str]:
     lines: list[str] = []
     depth = 0
     for number in range(site.line, site.line + _LONGEST):
-        line = linecache.getline(site.file, number)
+        line = line_of(site.file, number)
         if not line:
             break
         lines.append(line)

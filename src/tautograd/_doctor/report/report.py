@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import linecache
 import math
 import os
 import re
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tautograd._version import __version__
 
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import lines_of
 from ..watch.compiled import NOTE
 from .findings import SEVERITIES, Finding
 
@@ -152,7 +152,7 @@ def plain(doctor: Reporting) -> Plain:
 
 def _imports(script: str) -> list[str]:
     """The engines that a script names in its imports, though nothing that trains was loaded."""
-    text = "".join(linecache.getlines(script)) if script.endswith(".py") else ""
+    text = "".join(lines_of(script)) if script.endswith(".py") else ""
     return [
         name
         for name in ("torch", "tautograd")
@@ -178,7 +178,7 @@ def _site(site: Site | None) -> Plain | None:
     """A line of code, with those around it where they can be read."""
     if site is None:
         return None
-    lines = linecache.getlines(site.file)
+    lines = lines_of(site.file)
     start = max(site.line - AROUND, 1)
     around = [
         [number, lines[number - 1].rstrip("\r\n")]

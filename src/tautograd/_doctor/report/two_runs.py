@@ -5,12 +5,12 @@ The other one is read from the JSON that `taut doctor --json` printed for it.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from ..._files.json_text import parsed
 from ..._files.markup import escape
 from ..._files.regular import read_regular
 from .measures import Measure, Series, figure, last_of, thinned
@@ -27,8 +27,8 @@ class NotAReport(OSError):
 def read_report(path: str | os.PathLike[str]) -> Plain:
     """A report that was printed as JSON, with its numbers as they were."""
     try:
-        found = json.loads(read_regular(path))
-    except (ValueError, RecursionError) as error:
+        found = parsed(read_regular(path))
+    except ValueError as error:
         raise NotAReport(f"'{os.fspath(path)}' holds no report: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise NotAReport(f"'{os.fspath(path)}' holds no report; taut doctor --json prints one")

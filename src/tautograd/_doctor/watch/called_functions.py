@@ -13,7 +13,7 @@ from typing import Any
 from ..._user_code.owners import foreign
 from ..._user_code.sites import Site, site_at
 from .discarded_results import value_of
-from .source_flow import function_around
+from .syntax import function_around, nodes_in
 
 
 @dataclass
@@ -33,7 +33,7 @@ def scope_of(frame: FrameType) -> Scope:
 def called(scope: Scope) -> Iterator[Scope]:
     """The user's own functions that this one calls by a name or as a method."""
     function = function_around(scope.site)
-    for node in ast.walk(function) if function is not None else ():
+    for node in nodes_in(function) if function is not None else ():
         if not isinstance(node, ast.Call):
             continue
         found, bound = _callee(node, scope)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ..._user_code.sites import Site, site_at
 from ..._user_code.stack import user_frames
 from .events import Step
-from .source_flow import function_around
+from .syntax import function_around, nodes_in
 
 _PURE = frozenset(
     (
@@ -74,7 +74,7 @@ def thrown_away(engine: Any, frame: FrameType) -> Iterator[Discarded]:
 
 def _in_loop(function: ast.AST, line: int) -> Iterator[ast.stmt]:
     """The statements of the loops around a line that run whenever the loop does."""
-    loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
+    loops = [n for n in nodes_in(function) if isinstance(n, ast.For | ast.While)]
     around = [n for n in loops if n.lineno <= line <= (n.end_lineno or n.lineno)]
     waiting: list[ast.stmt] = [s for loop in around[:1] for s in loop.body]
     while waiting:

@@ -14,7 +14,7 @@ from typing import Any
 from ..._user_code.sites import site_at
 from ..._user_code.stack import user_frames
 from .discarded_results import value_of
-from .source_flow import function_around
+from .syntax import function_around, nodes_in
 
 _RANGES = ("range", "trange")  # tqdm's is one with a bar
 
@@ -36,7 +36,7 @@ def enclosing_loops() -> list[Turn]:
         line = frame.f_lineno
         around = [
             node
-            for node in (ast.walk(function) if function is not None else ())
+            for node in (nodes_in(function) if function is not None else ())
             if isinstance(node, ast.For) and node.body[0].lineno <= line <= _last(node)
         ]
         for node in sorted(around, key=lambda n: -n.lineno):

@@ -12,7 +12,7 @@ from typing import Any
 from ..._user_code.sites import Site
 from .called_functions import Scope
 from .discarded_results import value_of
-from .source_flow import function_around
+from .syntax import function_around, nodes_in
 
 _LISTS = ("parameters", "named_parameters", "buffers")
 
@@ -33,7 +33,7 @@ def slips(engine: Any, scope: Scope) -> Iterator[Slip]:
     function = function_around(here)
     if function is None:
         return
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         if isinstance(node, ast.For):
             yield from _in_loop(engine, node, scope, here)
         elif isinstance(node, ast.Expr):

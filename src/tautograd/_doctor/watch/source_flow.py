@@ -7,46 +7,18 @@ names it can be in is read from the syntax; that is only used together with what
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
 from collections.abc import Iterator
 
 from ..._user_code.sites import Site
+from .syntax import Function, function_around, holds, nodes_in
 
 _FILLS = frozenset(("append", "extend", "insert", "add", "update", "setdefault"))
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Delete, ast.Assert)
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
 
-@functools.lru_cache(maxsize=64)
-def _tree(file: str) -> ast.Module | None:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _holds(node: ast.AST, line: int) -> bool:
-    first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-    return first is not None and last is not None and first <= line <= last
-
-
-def function_around(site: Site) -> _Function | None:
-    """The innermost function around a line."""
-    tree = _tree(site.file)
-    found: _Function | None = tree
-    if tree is not None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _holds(node, site.line):
-                inner = found is None or isinstance(found, ast.Module)
-                if inner or node.lineno >= getattr(found, "lineno", 0):
-                    found = node
-    return found
-
-
-def _statement(function: _Function, line: int) -> ast.stmt | None:
+def _statement(function: Function, line: int) -> ast.stmt | None:
     """The innermost statement around a line; None if several share it."""
-    inside = [n for n in ast.walk(function) if isinstance(n, ast.stmt) and _holds(n, line)]
+    inside = [n for n in nodes_in(function) if isinstance(n, ast.stmt) and holds(n, line)]
     if sum(isinstance(n, _SIMPLE) for n in inside) > 1:
         return None
     return min((n for n in inside if n is not function), key=_length, default=None)
@@ -148,22 +120,22 @@ def assigned(stack: list[Site]) -> tuple[str, Site] | None:
     return None
 
 
-def _is_returned(function: _Function, statement: ast.stmt) -> bool:
+def _is_returned(function: Function, statement: ast.stmt) -> bool:
     """Whether a function may return what a statement makes."""
     if isinstance(statement, ast.Return):
         return True
-    ends = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Return)]
+    ends = [node.lineno for node in nodes_in(function) if isinstance(node, ast.Return)]
     return any(_leads(function, statement, line) for line in ends)
 
 
-def _leads(function: _Function, statement: ast.stmt, line: int) -> bool:
+def _leads(function: Function, statement: ast.stmt, line: int) -> bool:
     end = _statement(function, line)
     if end is None:
         return False
     if end is statement:
         return True
     names = _written(statement)
-    body = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    body = [node for node in nodes_in(function) if isinstance(node, ast.stmt)]
     while names:
         if _reads(end, names):
             return True
@@ -180,11 +152,11 @@ def is_conditional(stack: list[Site]) -> bool:
         function = function_around(site)
         if function is None:
             continue
-        for node in ast.walk(function):
-            if not _holds(node, site.line):
+        for node in nodes_in(function):
+            if not holds(node, site.line):
                 continue
             asks = isinstance(node, ast.If) and not any(
-                _holds(part, site.line) for part in (*node.body, *node.orelse)
+                holds(part, site.line) for part in (*node.body, *node.orelse)
             )
             if depth == 0 and isinstance(node, ast.If | ast.IfExp) and not asks:
                 return True

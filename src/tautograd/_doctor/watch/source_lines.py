@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from types import CodeType, FrameType
 
 from ..._user_code.owners import foreign
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import line_of
 from ..._user_code.stack import user_frames
 
 
@@ -19,7 +19,7 @@ def line_like(pattern: str, frames: int = 3) -> Site | None:
     for code in [frame.f_code for frame in running] + called:
         lines = sorted({n for _, _, n in code.co_lines() if n is not None})
         for line in lines:
-            if re.search(pattern, linecache.getline(code.co_filename, line)):
+            if re.search(pattern, line_of(code.co_filename, line)):
                 return Site(code.co_filename, line, code.co_name)
     return None
 

@@ -19,6 +19,7 @@ from ..._arrays.dtypes import (
 )
 from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
+from .wrong_argument import WrongArgument
 
 
 def common_dtype(operands: Any) -> dtype:
@@ -89,6 +90,8 @@ def plain_number(value: Any) -> Any:
         if not is_number(value):
             raise TypeError("expected a number, not a Tensor with dimensions or a gradient")
         return value.item()
+    if not isinstance(value, (float, int)) and hasattr(value, "__len__"):
+        raise WrongArgument(f"expected a number, not {type(value).__name__}")
     return as_number(value)
 
 

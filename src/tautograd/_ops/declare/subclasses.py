@@ -156,6 +156,11 @@ def speaking(values: Iterable[Any]) -> list[Any]:
 def ask(function: Any, name: str, found: list[Any], args: Any, kwargs: Any) -> Any:
     """What the first of these (`speaking`) that has an answer makes of a call."""
     types = tuple(map(type, found))
+    if name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (
+            args[0],
+            *args[1],
+        )  # PyTorch's calls itself with the operands of a list, and shows that call
     for each in found:
         result = each.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:

@@ -284,12 +284,29 @@ def _normalised(
         return apply_mixed(batch_norm_eval_op, inputs, {"eps": eps})
     out, mean, _, variance = apply_mixed(batch_norm_op, (input, weight, bias), {"eps": eps})
     if running_mean is not None or running_var is not None:
-        found = mean._data, variance._data
-        if input.dtype.is_half:  # those are rounded
-            with np.errstate(all="ignore"):
-                found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
-        _update(found, _count(x.shape), running_mean, running_var, momentum)
+        _track(input, mean, variance, running_mean, running_var, momentum, eps)
     return out
+
+
+def _track(
+    input: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    momentum: Any,
+    eps: float,
+) -> None:
+    """Move the running statistics: a call of its own, since it writes to tensors that were there before."""
+    if modes.deferred is not None:
+        given = input, mean, variance, running_mean, running_var, momentum, eps
+        modes.deferred.call(_track, given, {})
+        return
+    x, found = input._data, (mean._data, variance._data)
+    if input.dtype.is_half:  # those are rounded
+        with np.errstate(all="ignore"):
+            found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
+    _update(found, _count(x.shape), running_mean, running_var, momentum)
 
 
 def _without_tangents(input: Tensor, *running: Any) -> Any:
@@ -307,6 +324,8 @@ def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentu
     if not count:
         return
     mean, variance = found
+    if isinstance(momentum, int):  # which is a double in a schema, however large
+        momentum = float(momentum)
     moved = [r for r in (running_mean, running_var) if r is not None]
     if all(hasattr(type(r._data), "raw") and r._data.has_kernels for r in moved):
         from ..on_gpu.batch_norms import move_statistics

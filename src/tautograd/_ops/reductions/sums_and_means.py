@@ -114,8 +114,20 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
         compute, wide = as_dtype(dtype).numpy, integer_result(input, dtype)
     if dim is None and not keepdim:
         return apply(sum_op, (input,), {"dtype": wide}, compute)
+    if isinstance(dim, (tuple, list)) and not dim and hasattr(data, "sparse_dim"):
+        return _over_nothing(input, keepdim, dtype)
     parameters = {"dim": axes_of(dim, data.ndim, "sum"), "keepdim": keepdim, "dtype": wide}
     return apply(sum_dim_op, (input,), parameters, compute)
+
+
+def _over_nothing(input: Tensor, keepdim: bool, dtype: Any) -> Any:
+    """Of a dense tensor that is the sum of everything, of a sparse one that tensor."""
+    from ..sparse.products import sum as sparse_sum
+
+    if keepdim:
+        raise RuntimeError("sum(): of a sparse tensor, keepdim needs dimensions to keep")
+    wide = dtype is None and input._data.dtype.kind in "biu"
+    return sparse_sum(input, (), from_numpy_dtype(INT64) if wide else dtype)
 
 
 @public(out=nansum_result)

@@ -94,7 +94,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         raise RuntimeError("torch.sparse.sum expects a sparse tensor; Tensor.sum is for dense ones")
     if dtype is not None:
         input = input.to(dtype)
-    if dim is None or dim == ():
+    if dim is None:
         total: Tensor = apply(sum_all_op, (input,))
         return total if dtype is None else total.to(dtype)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)

@@ -6,10 +6,12 @@ linear, and each is the adjoint of another: that of e^{-iωt} is e^{+iωt}.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..._arrays.kernels import are_callable
 from ..declare.record import LINEAR, Op
 
 Dims = tuple[int, ...]
@@ -29,28 +31,45 @@ def _laid_out(data: Any, x: Any, dims: Dims) -> Any:
     return np.transpose(np.ascontiguousarray(np.transpose(data, order)), back)
 
 
-def _scaled(data: Any, scale: float) -> Any:
+_LARGE = (
+    1 << 14
+)  # elements: half the time is worth the last digit of smaller ones' double precision
+
+
+def _transformed(
+    run: Any, inverse: bool, x: Any, dims: Dims, scale: float, count: int, **sizes: Any
+) -> Any:
+    """What NumPy's transform gives, times `scale`; `count` is the number of elements it goes over.
+
+    NumPy computes in single precision only where it is given a factor of that dtype, and it makes one only to divide
+    by `count`. Without a factor it computes in double precision, and takes twice as long.
+    """
+    single = x.dtype.char in "fF" and x.size >= _LARGE and are_callable(x)
+    given = x.astype(np.complex64) if single and run is np.fft.fftn else x
+    found = run(given, axes=dims, norm="backward" if single == inverse else "forward", **sizes)
+    if single:
+        scale *= count
     # A Python number takes the array's dtype.
-    return data if scale == 1.0 else data * scale
+    return _laid_out(found if scale == 1.0 else found * scale, x, dims)
+
+
+def _count(x: Any, dims: Dims) -> int:
+    return math.prod(x.shape[d] for d in dims)
 
 
 def _c2c(x: Any, dims: Dims, scale: float, forward: bool) -> Any:
-    if forward:
-        found = np.fft.fftn(x, axes=dims, norm="backward")
-    else:
-        found = np.fft.ifftn(x, axes=dims, norm="forward")
-    return _laid_out(_scaled(found, scale), x, dims)
+    run = np.fft.fftn if forward else np.fft.ifftn
+    return _transformed(run, not forward, x, dims, scale, _count(x, dims))
 
 
 def _r2c(x: Any, dims: Dims, scale: float, onesided: bool) -> Any:
     run = np.fft.rfftn if onesided else np.fft.fftn
-    return _laid_out(_scaled(run(x, axes=dims, norm="backward"), scale), x, dims)
+    return _transformed(run, False, x, dims, scale, _count(x, dims))
 
 
 def _c2r(x: Any, dims: Dims, scale: float, last: int) -> Any:
     sizes = [x.shape[d] for d in dims[:-1]] + [last]
-    found = np.fft.irfftn(x, s=sizes, axes=dims, norm="forward")
-    return _laid_out(_scaled(found, scale), x, dims)
+    return _transformed(np.fft.irfftn, True, x, dims, scale, math.prod(sizes), s=sizes)
 
 
 def _part(data: Any, dim: int, start: int, stop: int) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..._report.wording import shared_place
 from ..._user_code.sites import Site
+from ..._user_code.source_lines import line_of
 
 MODULE_HOOK = "register_full_backward_hook"
 """The name of the identity that a module's inputs and outputs pass through if it has such hooks."""
@@ -73,7 +73,7 @@ def backward_of(function: Any) -> Site | None:
     except AttributeError:
         return None
     line = code.co_firstlineno  # the line of the first decorator
-    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+    while line_of(code.co_filename, line).lstrip().startswith("@"):
         line += 1
     return Site(code.co_filename, line, f"{function.__name__}.backward")
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +27,7 @@ from typing import Any
 from ..._stand_ins.function_mode import FunctionMode
 from ..._stand_ins.slots import replace
 from ..._trees.nests import WITH_DATACLASSES as NESTS
+from ..._user_code.source_lines import lines_of
 from ..._user_code.stack import own_site
 from .agreed import by_agreement
 from .engines import is_tensor
@@ -236,7 +236,7 @@ def _by_class(stated: Mapping[Any, Meant], calls: list[Any]) -> dict[Any, Meant]
 
 def word_at(file: str, line: int) -> str:
     """The intent stated by a comment on a line, or on its enclosing `with`; empty if there is none."""
-    lines = linecache.getlines(file)
+    lines = lines_of(file)
     known = _read.get(file)
     if (
         known is None or known[0] is not lines

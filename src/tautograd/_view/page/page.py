@@ -6,7 +6,6 @@ through.
 
 from __future__ import annotations
 
-import linecache
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from ..._files.markup import escape
 from ..._report import shell
 from ..._report.wording import shared_place
+from ..._user_code.source_lines import lines_of
 from ..._version import __version__
 from ..chain import Writer, Written, as_text
 from ..uncollected import uncollected
@@ -296,7 +296,7 @@ class _Files:
     def to_list(self, sites: list[list[Any]]) -> list[dict[str, Any]]:
         found = []
         for path, number in self.numbers.items():
-            lines = linecache.getlines(path)
+            lines = lines_of(path)
             wanted = [site[1] for site in sites if site[0] == number]
             first = max(min(wanted, default=1) - AROUND, 1)
             last = min(max(wanted, default=1) + AROUND, len(lines))

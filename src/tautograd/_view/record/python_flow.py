@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._user_code.source_lines import lines_of
 from .names import variables_of
 from .notes import Cutting
 
@@ -118,7 +118,7 @@ _trees: dict[str, tuple[int, ast.Module | None]] = {}
 
 
 def _tree(file: str) -> ast.Module | None:
-    lines = linecache.getlines(file)
+    lines = lines_of(file)
     known = _trees.get(file)
     if known is None or known[0] != len(lines):
         try:

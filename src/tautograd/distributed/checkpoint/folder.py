@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._files.atomic import replacing
+from ..._files.json_text import parsed
 from ..._files.regular import read_regular
 from ..._files.temporaries import clear_dead
 from .chunks import checked_chunks
@@ -72,14 +73,14 @@ def read_table(folder: Path) -> dict[str, dict[str, Any]]:
         raise CheckpointException(f"'{folder}' holds no whole checkpoint")
     try:
         table: dict[str, dict[str, Any]]
-        table = json.loads(read_regular(folder / TABLE, _LARGEST))["values"]
+        table = parsed(read_regular(folder / TABLE, _LARGEST))["values"]
         for entry in table.values():
             if "chunks" in entry:
                 checked_chunks(entry)
             for name in files_of(entry):
                 if not _SHARE.fullmatch(name):
                     raise ValueError(f"no file of a checkpoint is called {name!r}")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointException(
             f"'{folder / TABLE}' cannot be read: {type(error).__name__}: {error}"
         ) from None

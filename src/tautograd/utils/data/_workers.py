@@ -126,7 +126,7 @@ class StreamFetcher:
 def _numpy_seed(base_seed: int, number: int) -> Any:
     """NumPy's own seed in a worker, far from those of its neighbours."""
     parts = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    return np.random.SeedSequence(parts).generate_state(4)
+    return np.random.SeedSequence(parts).generate_state(4).tolist()
 
 
 def _packed(data: Any, number: int) -> bytes:

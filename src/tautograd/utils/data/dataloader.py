@@ -6,7 +6,7 @@ import itertools
 import multiprocessing
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..._user_code.sites import warning_level
@@ -19,6 +19,11 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+_collate_fn_t = Callable[
+    [list[Any]], Any
+]  # PyTorch's names of types, which loaders of others annotate with
+_worker_init_fn_t = Callable[[int], None]
 
 # Loaders that are not this one's subclass make their passes by these names of PyTorch's.
 _DatasetKind, _BaseDataLoaderIter = DatasetKind, Pass

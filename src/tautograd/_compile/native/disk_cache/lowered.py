@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._files.json_text import parsed
 from ...dynamic.size import Size, Ways
 from ...dynamic.words import in_words
 from ...program import ir
@@ -59,22 +60,44 @@ def lowered(
 
     Where sizes are symbols (`ways`), numbers that depend on them are texts; see `dynamic/words.py`.
     """
+    key, make = _named(instructions, buffers, needed, vector_bytes, threads, ways)
+    found = None if key is None else _kept(key, make)
+    return made(make(), key, make) if found is None else found
+
+
+def kept(
+    instructions: Sequence[Instruction],
+    buffers: dict[int, Buffer],
+    needed: frozenset[int],
+    vector_bytes: int,
+    threads: int,
+    ways: Ways | None = None,
+) -> Lowered | None:
+    """The same if it need not be made."""
+    key, make = _named(instructions, buffers, needed, vector_bytes, threads, ways)
+    return None if key is None else _kept(key, make)
+
+
+def _named(
+    instructions: Sequence[Instruction],
+    buffers: dict[int, Buffer],
+    needed: frozenset[int],
+    vector_bytes: int,
+    threads: int,
+    ways: Ways | None,
+) -> tuple[str | None, Callable[[], Module]]:
+    """The name under which a program is kept, if it can be, and what makes it."""
 
     def make() -> Module:
         built = build(instructions, buffers, needed, vector_bytes, threads, ways)
         return built if ways is None else in_words(built)
 
     text = _as_text(instructions, buffers, needed)
-    key = None
-    if text is not None:
-        example = "" if ways is None else str(sorted(ways.example.items()))
-        here = [_files(), _blas(), str(vector_bytes), str(threads), example, text]
-        key = store.key_of("\n".join(here))
-        found = _kept(key, make)
-        if found is not None:
-            return found
-    built = make()
-    return made(built, key, make)
+    if text is None:
+        return None, make
+    example = "" if ways is None else str(sorted(ways.example.items()))
+    here = [_files(), _blas(), str(vector_bytes), str(threads), example, text]
+    return store.key_of("\n".join(here)), make
 
 
 def made(built: Module, key: str | None, make: Callable[[], Module]) -> Lowered:
@@ -231,7 +254,7 @@ def _unpacked(content: bytes) -> Kept | None:
     """What an entry holds; None where that is not what it should be."""
     stop = _HEAD + int.from_bytes(content[:_HEAD], "little")
     try:
-        known = json.loads(content[_HEAD:stop])
+        known = parsed(content[_HEAD:stop])
         kernels = [
             Fused(**{name: _from_plain(value) for name, value in kernel.items()})
             for kernel in known["kernels"]

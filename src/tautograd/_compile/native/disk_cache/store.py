@@ -34,12 +34,13 @@ _HEAD = len(MAGIC) + 32  # bytes before the code
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
-def key_of(text: str) -> str:
-    """The name of the entry for a module's text on this machine."""
+def key_of(text: str, thorough: bool = False) -> str:
+    """The name of the entry for a module's text on this machine, made in one of the two ways of `assemble`."""
     here = host()
     python = [sys.implementation.cache_tag, sys.version, sys.platform, sys.maxsize]
     made_from = [
         text,
+        thorough,
         here.triple,
         here.name,
         here.features,
@@ -52,7 +53,7 @@ def key_of(text: str) -> str:
 
 def compiled(text: str, thorough: bool = False) -> tuple[bytes, bool]:
     """A module's object code, kept or made now (`thorough`: see `assemble`); and whether it was kept."""
-    key = key_of(text)
+    key = key_of(text, thorough)
     code = load(key)
     if code is not None:
         return code, True

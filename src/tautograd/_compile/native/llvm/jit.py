@@ -162,6 +162,10 @@ class Loaded:
     def address(self, name: str) -> int:
         return by_llvm(_address, self._engine, "get_function_address", name)
 
+    def addresses(self, names: list[str]) -> list[int]:
+        """Several at once: to ask LLVM's thread takes longer than its answer."""
+        return by_llvm(_addresses, self._engine, names)
+
     def variable(self, name: str) -> int:
         return by_llvm(_address, self._engine, "get_global_value_address", name)
 
@@ -170,13 +174,22 @@ class Loaded:
         by_llvm(_detach, self._engine)
 
 
+@functools.cache
+def _module_class() -> Any:
+    """An engine keeps modules in a set, and llvmlite's hash of one is of a `ctypes.cast`, which has the pointer
+    refer to itself: garbage that only the collector frees."""
+    return type("Module", (llvm().ModuleRef,), {"__hash__": object.__hash__})
+
+
 def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
     binding = llvm()
     for name, address in symbols.items():
         binding.add_symbol(name, address)
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(codemodel="jitdefault", jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    module = binding.parse_assembly("")
+    module.__class__ = _module_class()
+    engine = binding.create_mcjit_compiler(module, machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     give(whose, engine)
@@ -184,6 +197,10 @@ def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
 
 def _address(whose: Any, kind: str, name: str) -> int:
     return int(getattr(belonging(whose), kind)(name))
+
+
+def _addresses(whose: Any, names: list[str]) -> list[int]:
+    return [_address(whose, "get_function_address", name) for name in names]
 
 
 def _detach(whose: Any) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .expressions import Expressions
-from .lines import VECTORCALL_OFFSET, Refused
+from .layout import VECTORCALL_OFFSET
+from .lines import Refused
 
 
 class Blocks(Expressions):
@@ -70,13 +71,11 @@ class Blocks(Expressions):
             ending()
             self.jump(after)
         self.begin(caught)
-        error = [self.variable() for _ in range(3)]
-        self.do(f"call void @PyErr_Fetch({', '.join(f'ptr {v}' for v in error)})")
+        where = self.new("load i32, ptr %where")
+        error = self.fetched()
         ending()
-        kept = [self.new(f"load ptr, ptr {v}") for v in error]
-        for v in error:
-            self.do(f"store ptr null, ptr {v}")
-        self.do(f"call void @PyErr_Restore({', '.join(f'ptr {v}' for v in kept)})")
+        self.restored(error)
+        self.do(f"store i32 {where}, ptr %where")
         self.jump(self.error())
         self.loops = outside
         if goes_on:

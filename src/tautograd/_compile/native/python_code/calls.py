@@ -9,7 +9,8 @@ from types import MethodWrapperType
 from typing import Any
 
 from .conditions import Conditions
-from .lines import VECTORCALL_OFFSET, Refused, Value
+from .layout import VECTORCALL_OFFSET
+from .lines import Refused, Value
 
 
 class Calls(Conditions):
@@ -17,8 +18,9 @@ class Calls(Conditions):
 
     def of_Call(self, node: ast.Call) -> Value:
         short = self._short_call(node)
-        if short is not None:
-            return short
+        return self._long_call(node) if short is None else short
+
+    def _long_call(self, node: ast.Call) -> Value:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
@@ -35,11 +37,22 @@ class Calls(Conditions):
         else:
             function, values = self.value(node.func), []
         values += [self.value(a) for a in node.args]
-        given = len(values)
         values += [self.value(k.value) for k in node.keywords]
         names = "null"
         if node.keywords:
             names = self.held(tuple([sys.intern(str(k.arg)) for k in node.keywords]))
+        return self.called(function, values, names, len(node.keywords), method)
+
+    def called(
+        self,
+        function: Value,
+        values: list[Value],
+        names: str = "null",
+        named: int = 0,
+        method: bool = False,
+    ) -> Value:
+        """What a call gives: of a function, or of a method by its name, whose object is the first value."""
+        given = len(values) - named
         self.most_arguments = max(self.most_arguments, len(values))
         for i, (name, _) in enumerate(values):
             at = self.new(f"getelementptr i8, ptr %arguments, i64 {8 * (i + 1)}")
@@ -88,9 +101,36 @@ class Calls(Conditions):
         """Calls that have a shorter way, of functions that the name stands for."""
         if not isinstance(node.func, ast.Name) or node.keywords:
             return None
-        if node.func.id in self.variables or node.func.id in self.cells:
+        name = node.func.id
+        if name in self.variables or name in self.cells:
             return None
-        function = self.known(node.func.id)
+        function = self.known(name)
+        if not self.in_module(name):
+            return self._shorter(node, function)
+        # What a name of the module's stands for may be another one by now.
+        mark, live = len(self.lines), list(self.live)
+        found = self.value(node.func)
+        same = self.new(f"icmp eq ptr {found[0]}, {self.held(function)}")
+        self.release(found)
+        fast, slow, after = self.label(), self.label(), self.label()
+        self.do(f"br i1 {same}, label %{fast}, label %{slow}")
+        self.begin(fast)
+        short = self._shorter(node, function)
+        if short is None:
+            del self.lines[mark:]
+            self.live, self.reachable = live, True
+            return None
+        ways = [(self.taken(short), self.at)]
+        self.jump(after)
+        self.begin(slow)
+        ways.append((self.taken(self._long_call(node)), self.at))
+        self.jump(after)
+        self.begin(after)
+        merged = self.new(f"phi ptr {', '.join(f'[ {v}, %{at} ]' for v, at in ways)}")
+        self.live.append(merged)
+        return merged, True
+
+    def _shorter(self, node: ast.Call, function: Any) -> Value | None:
         args = node.args
         if function is type and len(args) == 1:
             value = self.value(args[0])
@@ -119,21 +159,19 @@ class Calls(Conditions):
             count = self.new(f"call i64 @references(ptr {value[0]})")
             return self.made(self.new(f"call ptr @PyLong_FromSsize_t(i64 {count})"))
         if function is object.__new__ and len(args) == 1 and isinstance(args[0], ast.Name):
-            return self._instance(self.known(args[0].id))
+            return self._instance(self.value(args[0]))
         if isinstance(function, type) and not args and _is_plain(function):
-            return self._instance(function)
+            return self._instance((self.held(function), False), "plain_instance")
         if isinstance(function, MethodWrapperType) and function.__name__ == "__next__":
             counter = getattr(function, "__self__", None)
             if type(counter) is itertools.count:
                 return self.made(self.new(f"call ptr @PyIter_Next(ptr {self.held(counter)})"))
         return None
 
-    def _instance(self, kind: type) -> Value:
+    def _instance(self, kind: Value, way: str = "instance") -> Value:
         """What `object.__new__` gives."""
-        found = self.new(
-            f"call ptr @instance(ptr {self.held(kind)}, ptr {self.held(object)}, ptr {self.held(())})"
-        )
-        return self.made(found)
+        objects = f"ptr {self.held(object)}, ptr {self.held(())}"
+        return self._after(kind, self.new(f"call ptr @{way}(ptr {kind[0]}, {objects})"))
 
     def _as_truth_of_call(self, node: ast.Call) -> Value:
         yes, no, after = self.label(), self.label(), self.label()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from types import ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from .conditions import ORDERS
 from .layout import ARRAY_DTYPE, ITEMS, LIST_ITEMS
 from .lines import Refused, Value
 
-_CONSTANT = type, ModuleType, np.dtype, int, float, str, NoneType
+_UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 _NUMBERS: dict[type[ast.operator], str] = {
     ast.Add: "PyNumber_Add",
     ast.Sub: "PyNumber_Subtract",
@@ -43,13 +42,13 @@ class Expressions(Calls):
             found = self.new(f"load ptr, ptr {self.variables[name]}")
             if name not in self.always:
                 good, unset = self.label(), self.new(f"icmp eq ptr {found}, null")
-                wrong = self.wrong(UnboundLocalError, f"'{name}' has no value")
+                wrong = self.wrong(UnboundLocalError, _UNBOUND.format(name))
                 self.do(f"br i1 {unset}, label %{wrong}, label %{good}, !prof !0")
                 self.begin(good)
             return found, False
         if name in self.cells or name in getattr(self, "globals", ()):
             return self.new(f"load ptr, ptr {self._cell(name)}"), False
-        if self.module is not None and not isinstance(self.module.get(name), _CONSTANT):
+        if self.in_module(name):
             return self._global(name)
         return self.held(self.known(name)), False
 
@@ -60,7 +59,8 @@ class Expressions(Calls):
             f"call ptr @PyDict_GetItemWithError(ptr {self.held(self.module)}, ptr {self.named(name)})"
         )
         good, gone = self.label(), self.new(f"icmp eq ptr {found}, null")
-        self.do(f"br i1 {gone}, label %{self.wrong(NameError, name)}, label %{good}, !prof !0")
+        wrong = self.wrong(NameError, f"name {name!r} is not defined")
+        self.do(f"br i1 {gone}, label %{wrong}, label %{good}, !prof !0")
         self.begin(good)
         self.do(f"call void @incref(ptr {found})")
         self.live.append(found)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .layout import ITEMS, LIST_ITEMS, REFERENCES, TYPE, TYPE_NEW
+from .layout import (
+    ITEMS,
+    LIST_ITEMS,
+    REFERENCES,
+    TYPE,
+    TYPE_INIT,
+    TYPE_NEW,
+    VECTORCALL_OFFSET,
+)
 
 HELPERS = f"""
 define internal ptr @item_at(ptr %o, i64 %place) {{
@@ -165,5 +173,76 @@ define internal ptr @instance(ptr %kind, ptr %object, ptr %nothing) {{
   %new = load ptr, ptr %new.at
   %found = call ptr %new(ptr %kind, ptr %nothing, ptr null)
   ret ptr %found
+}}
+; a call of a class that has, as long as nobody gives it another, the `__new__` and `__init__` of `object`
+define internal ptr @plain_instance(ptr %kind, ptr %object, ptr %nothing) {{
+  %new.at = getelementptr i8, ptr %object, i64 {TYPE_NEW}
+  %new = load ptr, ptr %new.at
+  %own.new.at = getelementptr i8, ptr %kind, i64 {TYPE_NEW}
+  %own.new = load ptr, ptr %own.new.at
+  %made.alike = icmp eq ptr %new, %own.new
+  %init.at = getelementptr i8, ptr %object, i64 {TYPE_INIT}
+  %init = load ptr, ptr %init.at
+  %own.init.at = getelementptr i8, ptr %kind, i64 {TYPE_INIT}
+  %own.init = load ptr, ptr %own.init.at
+  %filled.alike = icmp eq ptr %init, %own.init
+  %plain = and i1 %made.alike, %filled.alike
+  br i1 %plain, label %make, label %call
+make:
+  %made = call ptr %new(ptr %kind, ptr %nothing, ptr null)
+  ret ptr %made
+call:
+  %called = call ptr @PyObject_Vectorcall(ptr %kind, ptr null, i64 0, ptr null)
+  ret ptr %called
+}}
+; An entry of a traceback: `trace(traceback, number)` gives the traceback with one more.
+define internal void @traced(ptr %trace, i32 %number, ptr %usual) noinline cold {{
+  %type = alloca ptr
+  %value = alloca ptr
+  %after = alloca ptr
+  %given = alloca [3 x ptr]
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %after)
+  call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %after)
+  %old = load ptr, ptr %after
+  %none = icmp eq ptr %old, null
+  %first = select i1 %none, ptr @_Py_NoneStruct, ptr %old
+  %wide = sext i32 %number to i64
+  %place = call ptr @PyLong_FromSsize_t(i64 %wide)
+  %no.place = icmp eq ptr %place, null
+  br i1 %no.place, label %failed, label %ask
+ask:
+  %arguments = getelementptr i8, ptr %given, i64 8
+  store ptr %first, ptr %arguments
+  %second = getelementptr i8, ptr %given, i64 16
+  store ptr %place, ptr %second
+  %more = call ptr @PyObject_Vectorcall(ptr %trace, ptr %arguments, i64 {VECTORCALL_OFFSET + 2}, ptr null)
+  call void @decref(ptr %place)
+  %no.entry = icmp eq ptr %more, null
+  br i1 %no.entry, label %failed, label %found
+found:
+  call void @xdecref(ptr %old)
+  store ptr %more, ptr %after
+  br label %restore
+failed:
+  ; without memory it is left out; but Ctrl-C, now, comes in the place of the error
+  %is.usual = call i32 @PyErr_ExceptionMatches(ptr %usual)
+  %leave.out = icmp ne i32 %is.usual, 0
+  br i1 %leave.out, label %forget, label %give.way
+forget:
+  call void @PyErr_Clear()
+  br label %restore
+restore:
+  %the.type = load ptr, ptr %type
+  %the.value = load ptr, ptr %value
+  %the.trace = load ptr, ptr %after
+  call void @PyErr_Restore(ptr %the.type, ptr %the.value, ptr %the.trace)
+  ret void
+give.way:
+  %a = load ptr, ptr %type
+  call void @xdecref(ptr %a)
+  %b = load ptr, ptr %value
+  call void @xdecref(ptr %b)
+  call void @xdecref(ptr %old)
+  ret void
 }}
 """

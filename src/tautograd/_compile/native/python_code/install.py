@@ -9,7 +9,6 @@ import os
 import sys
 import textwrap
 import threading
-from collections import ChainMap
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...._autograd.lifted import DIRECT
 from ...._autograd.recorder_text import text_of
 from ...._ops.declare.code_holders import changing, holder, in_machine_code
 from ..llvm.jit import why_not
-from .bind import Translated, translated
+from .bind import Translated, says, translated
 from .layout import agrees, pythons_own, vectorcall_offset
 
 PACKAGE = __name__.partition(".")[0]
@@ -60,25 +59,21 @@ def install(function: Any) -> None:
 
 def _recorder(function: Any) -> None:
     scope = function.__globals__
-    op, kind, code = scope["op"], scope["kind"], holder(function).__code__
+    op, kind = scope["op"], scope["kind"]
     text = text_of(op, kind)
-    given = ChainMap({"__defaults__": function.__defaults__ or ()}, scope)
-    found = translated(text, given)
+    if not says(text, function) and "write_again" in scope:  # it counts its calls, perhaps
+        scope["write_again"](function)
+    found = translated(text, function) if says(text, function) else None
     if found is None:
         return
     _kept.append(found)
     with changing:
         # It may have become another one meanwhile, or look for classes to ask first.
-        if function.__code__ is not code or holder(function) is not function:
+        if function.__code__ is not found.code or holder(function) is not function:
             return
         builtin = found.builtin(function)
         by_name = op.apply is function
-        _set_call(function, found.address)
-        if by_name:
-            op.apply = builtin
         places = _places(function)
-        for held, name in places:
-            held[name] = builtin
 
         def undo() -> None:
             _set_call(function, pythons_own())
@@ -89,13 +84,18 @@ def _recorder(function: Any) -> None:
                 op.apply = function
 
         in_machine_code[function] = undo
+        _set_call(function, found.address)
+        if by_name:
+            op.apply = builtin
+        for held, name in places:
+            held[name] = builtin
 
 
 def _places(function: Any) -> list[tuple[dict[Any, Any], Any]]:
     """Where a function is called from by its name: in modules of the engine, and in the table for rules."""
     found = [(table, key) for table in (DIRECT,) for key, held in table.items() if held is function]
     for members in _modules():
-        found += [(members, name) for name, held in members.items() if held is function]
+        found += [(members, name) for name, held in list(members.items()) if held is function]
     return found
 
 
@@ -136,6 +136,8 @@ def _function(function: FunctionType) -> None:
 
 def of_source(function: FunctionType) -> Translated | None:
     """The machine code of a function that somebody wrote."""
+    file, _ = inspect.findsource(function)
+    if not says("".join(file), function):
+        return None
     text = textwrap.dedent(inspect.getsource(function))
-    given = {"__defaults__": function.__defaults__ or (), "__module__": function.__globals__}
-    return translated(text, ChainMap(given, function.__globals__), restarts=False)
+    return translated(text, function, restarts=False)

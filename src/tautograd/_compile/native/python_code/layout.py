@@ -22,10 +22,15 @@ SIZE = 16  # of a tuple or list
 LIST_ITEMS = 24
 VERSION = 384  # of a type: the version of its attributes
 TYPE_GETATTRO, TYPE_SETATTRO = 144, 152  # of a type: what looks up, and sets, an attribute
-TYPE_NEW = 312  # of a type: the function that makes an object
+TYPE_INIT, TYPE_NEW = 296, 312  # of a type: what makes an object, and what fills it
 TYPE_VECTORCALL_OFFSET = 56
-DESCRIPTOR_MEMBER = 40  # of a slot's descriptor: its definition
+DESCRIPTOR_OWNER, DESCRIPTOR_MEMBER = (
+    16,
+    40,
+)  # of a slot's descriptor: whose it is, and its definition
 MEMBER_KIND, MEMBER_OFFSET = 8, 16  # of that: the kind, and how far into the object the slot is
+VECTORCALL_OFFSET = -(1 << 63)  # in a call: the place before the arguments may be written
+CODE, DEFAULTS = 48, 56  # of a Python function
 OBJECT_MEMBER = 16  # the kind of slots: an object, or nothing yet
 ARRAY_DIMENSIONS, ARRAY_SHAPE, ARRAY_BASE, ARRAY_DTYPE, ARRAY_FLAGS = 24, 32, 48, 56, 64
 C_CONTIGUOUS, C_ARRAY = 0x0001, 0x0501
@@ -81,7 +86,12 @@ def _types() -> bool:
     ask()
     second = _half(id(Changed) + VERSION)
     new = _word(id(object) + TYPE_NEW)
+    init = _word(id(object) + TYPE_INIT)
     alike = all(_word(id(kind) + TYPE_NEW) == new for kind in (Changed, type("Other", (), {})))
+    alike = alike and _word(id(Changed) + TYPE_INIT) == init
+    Changed.__init__ = Changed.__new__ = ask  # type: ignore[method-assign,assignment]
+    alike = alike and _word(id(Changed) + TYPE_INIT) != init
+    alike = alike and _word(id(Changed) + TYPE_NEW) != new
     for kind in (object, Changed):
         for at, name in ((TYPE_GETATTRO, "GetAttr"), (TYPE_SETATTRO, "SetAttr")):
             function = getattr(ctypes.pythonapi, f"PyObject_Generic{name}")
@@ -99,6 +109,8 @@ def _slots() -> bool:
     held.first, held.second = object(), object()
     for name in Slotted.__slots__:
         descriptor = vars(Slotted)[name]
+        if _word(id(descriptor) + DESCRIPTOR_OWNER) != id(Slotted):
+            return False
         definition = _word(id(descriptor) + DESCRIPTOR_MEMBER)
         if ctypes.c_int.from_address(definition + MEMBER_KIND).value != OBJECT_MEMBER:
             return False
@@ -145,6 +157,15 @@ def _functions() -> bool:
         return False
     code = ctypes.cast(ctypes.pythonapi.PyObject_GetAttr, ctypes.c_void_p).value or 0
     near = abs(pythons_own() - code) < 1 << 28  # in the same library
+
+    def some(a: int = 3, b: int = 4) -> int:
+        return a + b
+
+    for function in (some, _types):
+        if _word(id(function) + CODE) != id(function.__code__):
+            return False
+    if _word(id(some) + DEFAULTS) != id(some.__defaults__) or _word(id(_types) + DEFAULTS):
+        return False
     return near and all(
         _word(id(f) + vectorcall_offset()) == pythons_own() for f in (_types, _slots, lambda: 0)
     )

@@ -6,14 +6,13 @@ import ast
 import builtins
 import itertools
 import sys
-from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 from .layout import TYPE
 from .prelude import CACHE
 
 Value = tuple[str, bool]  # the name of a pointer, and whether a reference to it is held
-VECTORCALL_OFFSET = -(1 << 63)  # the place before the arguments may be written
 
 
 class Refused(Exception):
@@ -23,11 +22,11 @@ class Refused(Exception):
 class Lines:
     """Lines of one function, and what they need."""
 
-    def __init__(self, scope: Mapping[str, Any], restarts: bool) -> None:
-        self.scope = scope
+    def __init__(self, function: FunctionType, restarts: bool) -> None:
+        self.scope = function.__globals__
         self.restarts = restarts
         self.lines: list[str] = []
-        self.table: list[Any] = []
+        self.table: list[Any] = [function.__code__]
         self._numbers: dict[Any, int] = {}
         self.caches = 0
         self.variables: dict[str, str] = {}
@@ -35,13 +34,17 @@ class Lines:
         self.cells: dict[str, int] = {}
         self.allocated: list[str] = []
         self.counters: list[str] = []
-        self.module: dict[str, Any] | None = (
-            None  # whose functions are looked up when they are called
-        )
+        # Whose names are looked up when they are used; those of a recorder are its own.
+        self.module = None if restarts else function.__globals__
         self.live: list[str] = []  # what holds a reference and is no variable, innermost last
         self.error_blocks: dict[tuple[str, ...], str] = {}
         self.blocks: list[str] = []  # of errors
         self.handlers = ["fail"]  # where errors go, innermost last
+        self.begun = not restarts  # whether something was done that is not to be done again
+        self.again = False  # whether an error here has it all done once more, by Python
+        self.caught: list[list[str]] = []  # errors that are being handled, innermost last
+        self.trace = 0  # the number of what makes entries of tracebacks
+        self.places: list[tuple[int, bool]] = []  # lines, and whether a statement there raises
         self.always: set[str] = set()  # variables that have a value from the start
         self.most_arguments = 2
         self.reachable = True
@@ -84,7 +87,7 @@ class Lines:
 
     def constant(self, thing: Any) -> int:
         """The number of an object in the table."""
-        key = (type(thing), thing) if type(thing) in (str, int, float, bytes) else id(thing)
+        key = (type(thing), thing) if type(thing) in (str, int, bytes) else id(thing)
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.table)
@@ -133,7 +136,7 @@ class Lines:
 
     def wrong(self, kind: type[Exception], message: str) -> str:
         """The block for an error that this code finds."""
-        if self.restarts:
+        if not self.begun:
             return self.error("restart")
         label, numbers = self.label(), (self.constant(kind), self.constant(message))
         self.blocks += [
@@ -177,7 +180,39 @@ class Lines:
     def set_cell(self, name: str, value: Value) -> None:
         self.set_variable(self._cell(name), value)
 
+    # ---- where this is in the function's text, for tracebacks -------------------------------------
+
+    def at_line(self, node: ast.stmt) -> None:
+        if self.begun:
+            self.places.append((node.lineno, isinstance(node, ast.Raise)))
+            self.do(f"store i32 {len(self.places) - 1}, ptr %where")
+
+    def in_traceback(self) -> None:
+        """Have the error's traceback name this function, as each one does that an error goes through."""
+        numbers = self.trace, self.constant(Exception)
+        trace, usual = (self.new(f"call ptr @from_table(i64 {n})") for n in numbers)
+        where = self.new("load i32, ptr %where")
+        self.do(f"call void @traced(ptr {trace}, i32 {where}, ptr {usual})")
+
+    def fetched(self) -> list[str]:
+        """Variables with the error that is set, which no longer is."""
+        error = [self.variable() for _ in range(3)]
+        self.do(f"call void @PyErr_Fetch({', '.join(f'ptr {v}' for v in error)})")
+        self.do(f"call void @PyErr_NormalizeException({', '.join(f'ptr {v}' for v in error)})")
+        return error
+
+    def restored(self, error: list[str]) -> None:
+        """Set it again."""
+        kept = [self.new(f"load ptr, ptr {v}") for v in error]
+        for v in error:
+            self.do(f"store ptr null, ptr {v}")
+        self.do(f"call void @PyErr_Restore({', '.join(f'ptr {v}' for v in kept)})")
+
     # ---- what names stand for, and attributes
+
+    def in_module(self, name: str) -> bool:
+        """Whether a name is looked up when it is used."""
+        return self.module is not None and name in self.module
 
     def known(self, name: str) -> Any:
         """What a name stands for that no statement of the function gives a value."""

@@ -11,6 +11,7 @@ import sys
 
 from .layout import (
     DESCRIPTOR_MEMBER,
+    DESCRIPTOR_OWNER,
     MEMBER_KIND,
     MEMBER_OFFSET,
     OBJECT_MEMBER,
@@ -28,6 +29,7 @@ USED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
     "PyObject_SetAttr": "i32 (ptr, ptr, ptr)",
     "_PyType_Lookup": "ptr (ptr, ptr)",
+    "PyType_IsSubtype": "i32 (ptr, ptr)",
     "PyObject_GenericGetAttr": "ptr (ptr, ptr)",
     "PyObject_GenericSetAttr": "i32 (ptr, ptr, ptr)",
     "_Py_Dealloc": "void (ptr)",
@@ -61,6 +63,7 @@ USED = {
     "PyErr_Clear": "void ()",
     "PyErr_Fetch": "void (ptr, ptr, ptr)",
     "PyErr_Restore": "void (ptr, ptr, ptr)",
+    "PyErr_NormalizeException": "void (ptr, ptr, ptr)",
     "PyErr_ExceptionMatches": "i32 (ptr)",
     "PyErr_SetObject": "void (ptr, ptr)",
     "PyEval_GetFrame": "ptr ()",
@@ -183,7 +186,14 @@ some:
   %kind.at = getelementptr i8, ptr %found, i64 {TYPE}
   %kind = load ptr, ptr %kind.at
   %is.member = icmp eq ptr %kind, @PyMemberDescr_Type
-  br i1 %is.member, label %member, label %note
+  br i1 %is.member, label %owned, label %note
+owned:
+  ; of another class's slot, which somebody put here, Python says that it does not apply
+  %owner.at = getelementptr i8, ptr %found, i64 {DESCRIPTOR_OWNER}
+  %owner = load ptr, ptr %owner.at
+  %applies = call i32 @PyType_IsSubtype(ptr %type, ptr %owner)
+  %does.apply = icmp ne i32 %applies, 0
+  br i1 %does.apply, label %member, label %note
 member:
   %member.at = getelementptr i8, ptr %found, i64 {DESCRIPTOR_MEMBER}
   %member.def = load ptr, ptr %member.at
@@ -207,7 +217,8 @@ place:
   %short = trunc i64 %offset to i32
   br label %note
 note:
-  %to.note = phi i32 [ 0, %known ], [ 0, %some ], [ 0, %member ], [ 0, %slot ], [ 0, %settable ], [ %short, %place ]
+  %to.note = phi i32 [ 0, %known ], [ 0, %some ], [ 0, %owned ], [ 0, %member ], [ 0, %slot ],
+    [ 0, %settable ], [ %short, %place ]
   %first = load i64, ptr %cache
   %second.at = getelementptr i8, ptr %cache, i64 8
   store i64 %first, ptr %second.at
@@ -319,5 +330,7 @@ def text() -> str:
     forever = sys.version_info >= (3, 12)
     more, less = (_MORE, _LESS) if forever else (_PLAIN_MORE, _PLAIN_LESS)
     count = _COUNT.format(references=REFERENCES, more=more.strip("\n"), less=less.strip("\n"))
-    weights = '!0 = !{!"branch_weights", i32 1, i32 1000}'
+    weights = (
+        '!0 = !{!"branch_weights", i32 1, i32 1000}\n!1 = !{!"branch_weights", i32 1000, i32 1}'
+    )
     return "\n".join([*declared, weights, count, _TEXT])

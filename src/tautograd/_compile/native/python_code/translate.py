@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from .blocks import Blocks
+from .layout import CODE, DEFAULTS
 from .lines import Refused
+from .tracebacks import Trace, unpacked_wrongly
 
 ENTRY = "entry"
 # What a recorder ends in for all that is not usual: it is Python's to go there, so that its frame is on the stack.
@@ -15,17 +18,23 @@ OTHER_WAYS = ("slow", "apply_special", "tied")
 
 
 class Translation(Blocks):
-    """One function. `table` holds the objects that its code names, by their number.
+    """One function. `table` holds the objects that its code names, by their number; the first is Python's code, of
+    which this is the translation: a function that has other code by now is Python's to run.
 
-    `restarts`: until it returns, the function does nothing that cannot be done again. Then an error is Python's to
-    meet: what was made is let go, and Python's function is called with the same arguments. So no handler of an error
-    is ever translated.
+    `restarts`: until it computes something, the function does nothing that cannot be done again. Then an error is
+    Python's to meet: what was made is let go, and Python's function is called with the same arguments. What fails
+    later (`begun`), or in another function, goes on as an error, with an entry in its traceback.
     """
 
-    def __init__(self, function: ast.FunctionDef, scope: Mapping[str, Any], restarts: bool) -> None:
-        super().__init__(scope, restarts)
+    def __init__(self, whole: FunctionType, text: str, restarts: bool) -> None:
+        super().__init__(whole, restarts)
+        function = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+        self.trace = self.constant(Trace(whole, self.places))
+        self.default_values = whole.__defaults__ or ()
         self.globals: set[str] = set()
         parameters = function.args
+        if whole.__code__.co_freevars:
+            raise Refused("a closure")
         if parameters.vararg or parameters.kwarg or parameters.kwonlyargs or parameters.posonlyargs:
             raise Refused("parameters")
         self.parameters = [a.arg for a in parameters.args]
@@ -48,7 +57,6 @@ class Translation(Blocks):
             self.variables[name] = self.variable()
         self.always = set(self.parameters)
         self.loops: list[tuple[str, str]] = []
-        self.module = None if restarts else scope["__module__"]
         self.endings: list[
             Callable[[], None]
         ] = []  # what is to be done on the way out, innermost last
@@ -59,17 +67,25 @@ class Translation(Blocks):
     def text(self) -> str:
         """The function, which CPython calls as it calls any that takes an array of arguments."""
         n = len(self.parameters)
+        usual = self.constant(Exception)
         lines = [
             f"define ptr @{ENTRY}(ptr %function, ptr %given, i64 %count, ptr %names) {{",
             "start:",
             *(f"  {v} = alloca ptr" for v in self.allocated),
             *(f"  {v} = alloca i64" for v in self.counters),
             "  %result = alloca ptr",
+            "  %where = alloca i32",
             f"  %arguments = alloca [{self.most_arguments + 1} x ptr]",
             "  store ptr null, ptr %result",
+            "  store i32 0, ptr %where",
             *(f"  store ptr null, ptr {v}" for v in self.allocated),
-            "  %named = icmp ne ptr %names, null",
-            "  br i1 %named, label %otherwise, label %plain",
+            f"  %code.at = getelementptr i8, ptr %function, i64 {CODE}",
+            "  %code = load ptr, ptr %code.at",
+            "  %own = call ptr @from_table(i64 0)",
+            "  %is.own = icmp eq ptr %code, %own",
+            "  %unnamed = icmp eq ptr %names, null",
+            "  %usual.call = and i1 %is.own, %unnamed",
+            "  br i1 %usual.call, label %plain, label %otherwise",
             "plain:",
             "  %number = and i64 %count, 9223372036854775807",
             f"  %whole = icmp eq i64 %number, {n}",
@@ -99,10 +115,10 @@ class Translation(Blocks):
             "  %found = load ptr, ptr %result",
             "  ret ptr %found",
         ]
-        lines.append("fail:")
         if self.restarts:
             lines += [
-                f"  %usual.at = call ptr @from_table(i64 {self.constant(Exception)})",
+                "fail:",
+                f"  %usual.at = call ptr @from_table(i64 {usual})",
                 "  %usual = call i32 @PyErr_ExceptionMatches(ptr %usual.at)",
                 "  %is.usual = icmp ne i32 %usual, 0",
                 "  br i1 %is.usual, label %forget, label %pass.on",
@@ -112,8 +128,18 @@ class Translation(Blocks):
                 "restart:",
                 *self._let_go("b"),
                 "  br label %otherwise",
-                "pass.on:",
+                "broken:",
             ]
+        else:
+            lines.append("fail:")
+        lines += [
+            f"  %trace = call ptr @from_table(i64 {self.trace})",
+            f"  %trace.usual = call ptr @from_table(i64 {usual})",
+            "  %at = load i32, ptr %where",
+            "  call void @traced(ptr %trace, i32 %at, ptr %trace.usual)",
+            "  br label %pass.on",
+            "pass.on:",
+        ]
         # (what was to be returned, where something failed on the way out)
         lines += [
             "  %unsaid = load ptr, ptr %result",
@@ -131,9 +157,17 @@ class Translation(Blocks):
 
     def _with_defaults(self) -> list[str]:
         """Fewer arguments: the last are those that the function's definition gives."""
-        n, lines = len(self.parameters), []
+        n = len(self.parameters)
         least = n - self.defaults
-        lines.append("  br i1 %whole, label %take, label %few0")
+        lines = [
+            "  br i1 %whole, label %take, label %few",
+            "few:",
+            f"  %defaults.at = getelementptr i8, ptr %function, i64 {DEFAULTS}",
+            "  %defaults = load ptr, ptr %defaults.at",
+            f"  %known.defaults = call ptr @from_table(i64 {self.constant(self.default_values)})",
+            "  %same.defaults = icmp eq ptr %defaults, %known.defaults",
+            "  br i1 %same.defaults, label %few0, label %otherwise",
+        ]
         for i in range(self.defaults):
             have = n - 1 - i
             after = f"few{i + 1}" if i + 1 < self.defaults else "otherwise"
@@ -151,7 +185,7 @@ class Translation(Blocks):
                         f"  {value} = load ptr, ptr {value}.at",
                     ]
                 else:
-                    number = self.constant(self.scope["__defaults__"][j - least])
+                    number = self.constant(self.default_values[j - least])
                     lines.append(f"  {value} = call ptr @from_table(i64 {number})")
                 lines += self._parameter(name, value)
             lines.append("  br label %body")
@@ -180,8 +214,15 @@ class Translation(Blocks):
             write = getattr(self, f"do_{kind}", None)
             if write is None:
                 raise Refused(kind)
+            if not self.begun and not self.again and _computes(statement):
+                self.begin_for_good()
+            self.at_line(statement)
             write(statement)
             assert not self.live, ast.unparse(statement)
+
+    def begin_for_good(self) -> None:
+        """From here on nothing is done again."""
+        self.begun, self.handlers[0] = True, "broken"
 
     def do_Pass(self, _: ast.Pass) -> None: ...
 
@@ -192,8 +233,12 @@ class Translation(Blocks):
             self.release(self.value(statement.value))
 
     def do_Raise(self, statement: ast.Raise) -> None:
-        if self.restarts:
+        if not self.begun:
             self.jump("restart")
+            return
+        if statement.exc is None and self.caught:
+            self.restored(self.caught[-1])
+            self.jump("pass.on")  # (with the entry that it has)
             return
         if not isinstance(statement.exc, ast.Call) or statement.cause is not None:
             raise Refused("raise")
@@ -203,12 +248,51 @@ class Translation(Blocks):
         self.jump(self.error())
 
     def do_Try(self, statement: ast.Try) -> None:
-        if self.restarts and not statement.finalbody and not statement.orelse:
-            self.statements(statement.body)
-            return
-        if statement.handlers or statement.orelse:
+        if statement.orelse or (statement.handlers and (statement.finalbody or not self.restarts)):
             raise Refused("try")
+        if statement.handlers:
+            if not self.begun and all(map(_goes_another_way, statement.handlers)):
+                # Python does it once more, and goes that way: these compute what can be computed twice.
+                self.again = True
+                self.statements(statement.body)
+                self.again = False
+            else:
+                self._handled(statement)
+            return
         self.ended(statement.body, lambda: self.statements(statement.finalbody))
+
+    def _handled(self, statement: ast.Try) -> None:
+        if len(statement.handlers) != 1:
+            raise Refused("except")
+        (handler,) = statement.handlers
+        if handler.type is None:
+            raise Refused("except")
+        self.begin_for_good()
+        caught, matches, after = self.label(), self.label(), self.label()
+        self.handlers.append(caught)
+        self.statements(statement.body)
+        self.handlers.pop()
+        if self.reachable:
+            self.jump(after)
+        self.begin(caught)
+        self.in_traceback()
+        kind = self.value(handler.type)
+        found = self.new(f"call i32 @PyErr_ExceptionMatches(ptr {kind[0]})")
+        self.release(kind)
+        self.do(f"br i1 {self.new(f'icmp ne i32 {found}, 0')}, label %{matches}, label %pass.on")
+        self.begin(matches)
+        error = self.fetched()
+        if handler.name is not None:
+            self.variables[handler.name] = error[1]
+            self.always.add(handler.name)
+        self.caught.append(error)
+        self.statements(handler.body)
+        self.caught.pop()
+        if self.reachable:
+            for v in error:
+                self.set_variable(v, ("null", False))
+            self.jump(after)
+        self.begin(after)
 
     def do_Return(self, statement: ast.Return) -> None:
         if statement.value is None:
@@ -305,9 +389,19 @@ class Translation(Blocks):
         as_tuple = self.as_tuple(value)
         size = self.new(f"call i64 @size(ptr {as_tuple[0]})")
         fits = self.new(f"icmp eq i64 {size}, {len(targets)}")
-        good = self.label()
-        wrong = self.wrong(ValueError, "too many or not enough values to unpack")
-        self.do(f"br i1 {fits}, label %{good}, label %{wrong}")
+        good, wrong = self.label(), self.label()
+        self.do(f"br i1 {fits}, label %{good}, label %{wrong}, !prof !1")
+        self.begin(wrong)
+        if self.begun:
+            live = list(self.live)
+            say = (self.held(unpacked_wrongly), False)
+            error = self.called(say, [as_tuple, (self.held(len(targets)), False)])
+            self.do(f"call void @PyErr_SetObject(ptr {self.type_of(error[0])}, ptr {error[0]})")
+            self.release(error)
+            self.jump(self.error())
+            self.live = live
+        else:
+            self.jump(self.error("restart"))
         self.begin(good)
         for i, target in enumerate(targets):
             item = self.new(f"call ptr @tuple_item(ptr {as_tuple[0]}, i64 {i})")
@@ -335,6 +429,7 @@ class Translation(Blocks):
         test, body, after = self.label(), self.label(), self.label()
         self.jump(test)
         self.begin(test)
+        self.at_line(statement)
         self.condition(statement.test, body, after)
         self.begin(body)
         self.loops.append((test, after))
@@ -364,6 +459,24 @@ class Translation(Blocks):
             name = alias.asname or alias.name
             self.assign(ast.Name(name, ast.Store()), self.made(self._ask(found, alias.name)))
         self.release(found)
+
+
+def _computes(statement: ast.stmt) -> bool:
+    """Whether a statement calls what an operation computes by, which may draw numbers or be the program's own."""
+    if not isinstance(statement, (ast.Assign, ast.Expr, ast.Return)):
+        return False
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("forward", "half_kernel"))
+        or (isinstance(node, ast.Name) and node.id == "run_forward")
+        for node in ast.walk(statement)
+    )
+
+
+def _goes_another_way(handler: ast.ExceptHandler) -> bool:
+    (*before, last) = handler.body
+    if before or not isinstance(last, ast.Return) or last.value is None:
+        return False
+    return _is_call_of(last.value, OTHER_WAYS)
 
 
 def _is_call_of(node: ast.expr, names: Iterable[str]) -> bool:

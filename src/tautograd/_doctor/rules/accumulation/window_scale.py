@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 from typing import Any
 
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import line_of
 from ...._user_code.stack import user_stack
 from ...watch.events import Backward, Clip, Loss, Scaler, Step
 from ..base import Rule
@@ -188,7 +188,7 @@ class WindowScale(Rule):
             return False
         if loop[0] <= lines[1].line <= loop[1]:
             return True
-        header = linecache.getline(lines[0].file, loop[0]).lower()
+        header = line_of(lines[0].file, loop[0]).lower()
         return "accum" in header or "micro" in header
 
 

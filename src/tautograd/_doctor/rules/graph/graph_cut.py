@@ -18,7 +18,8 @@ from ...watch.backward_flow import Passage
 from ...watch.events import Backward, Clear, Step
 from ...watch.graph_walk import leaves, leaves_of
 from ...watch.iteration_trace import Arrival, Cut, Tracer, has_steps, live_leaves
-from ...watch.source_flow import function_around, is_conditional
+from ...watch.source_flow import is_conditional
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 from .cut_by_hand import CutByHand
 from .mended_line import without_cut
@@ -92,11 +93,11 @@ def _place(cut: Cut) -> Site | None:
         return cut.site
     made = [
         node.lineno
-        for node in ast.walk(function)
+        for node in nodes_in(function)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Parameter")
     ] or [
         node.lineno
-        for node in ast.walk(function)
+        for node in nodes_in(function)
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith(".data")
     ]
     return Site(cut.site.file, made[0], cut.site.function) if len(made) == 1 else cut.site

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import linecache
 import re
 import weakref
 from collections import deque
@@ -11,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import lines_of
 from ...._user_code.stack import user_frames
 from ...watch.backward_flow import line_of
 from ...watch.events import Backward, Step
@@ -203,7 +203,7 @@ def _line_of_keeping(container: Any) -> Site | None:
             rf"\b({name})\b(\.(append|insert|extend|add)\(|\[[^\]]*\]\s*=[^=]|\s*\+=)"
         )
         file = frame.f_code.co_filename
-        found = [i for i, line in enumerate(linecache.getlines(file), 1) if keeps.search(line)]
+        found = [i for i, line in enumerate(lines_of(file), 1) if keeps.search(line)]
         return Site(file, found[0]) if len(found) == 1 else _in(frame.f_code, found)
     return None
 

@@ -18,7 +18,7 @@ from ...._user_code.stack import user_frames
 from ...watch.events import Backward, Loss, ModuleCall, Step
 from ...watch.graph_walk import is_leaf_node, leaves_of, nodes
 from ...watch.scalars_at_lines import Scalars, Span
-from ...watch.source_flow import function_around
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 
 _READ_ONLY = frozenset(("item", "detach", "tolist", "data", "cpu", "numpy"))
@@ -175,7 +175,7 @@ def suspects(frame: FrameType) -> Iterator[Suspect]:
     if function is None:
         return
     file, name = frame.f_code.co_filename, frame.f_code.co_name
-    own = [n for n in ast.walk(function) if _is_own(n, function)]
+    own = [n for n in nodes_in(function) if _is_own(n, function)]
     if any(isinstance(n, ast.Attribute) and n.attr == "grad" and _is_called(n, own) for n in own):
         return
     for block in _blocks(own, function):

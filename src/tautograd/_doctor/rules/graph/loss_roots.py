@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...._user_code.sites import Site
 from ...watch.graph_walk import node_name
+from ...watch.syntax import nodes_in, tree_of
 
 SAME = {  # these give the numbers they get, in another form
     "Alias", "AsStrided", "Clone", "Expand", "Flatten", "Narrow", "Permute", "Reshape",
@@ -108,15 +107,6 @@ def as_number(value: Any) -> float | None:
 # --- loops in the source ------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=32)
-def tree_of(file: str) -> ast.Module | None:
-    """A file's syntax, if there is one to be had."""
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def innermost_loop(site: Site) -> tuple[int, int] | None:
     """The first and last line of the innermost loop around a line."""
     tree = tree_of(site.file)
@@ -124,7 +114,7 @@ def innermost_loop(site: Site) -> tuple[int, int] | None:
         return None
     found = [
         (node.lineno, node.end_lineno or node.lineno)
-        for node in ast.walk(tree)
+        for node in nodes_in(tree)
         if isinstance(node, (ast.For, ast.While, ast.AsyncFor))
         and node.lineno < site.line <= (node.end_lineno or node.lineno)
     ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import textwrap
 from types import CodeType
 from typing import Any
 
 from ...._user_code.owners import Owner, owners
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import lines_of, refuse_devices
 from ...._user_code.stack import user_frames
 from ...state.step_measures import part
 from ...watch.events import Backward, Scaler, Step
@@ -124,7 +124,8 @@ class NeverStepped(Rule):
 def _source(code: CodeType) -> tuple[list[str], int]:
     """The lines of a function, or of a whole file, and the number of the first."""
     if code.co_name == "<module>":
-        return linecache.getlines(code.co_filename), 1
+        return lines_of(code.co_filename), 1
+    refuse_devices(code.co_filename)
     return inspect.getsourcelines(code)
 
 

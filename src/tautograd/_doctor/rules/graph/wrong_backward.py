@@ -15,6 +15,7 @@ import numpy as np
 
 from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import refuse_devices
 from ...watch.events import Backward
 from ...watch.graph_walk import nodes
 from ..base import Rule
@@ -214,6 +215,7 @@ def line_of_backward(cls: Any) -> Site | None:
     """The `return` of its backward, if there is one; else where that begins."""
     backward = inspect.unwrap(cls.backward)
     code = backward.__code__
+    refuse_devices(code.co_filename)
     try:
         lines, first = inspect.getsourcelines(backward)
         tree = ast.parse(textwrap.dedent("".join(lines)))

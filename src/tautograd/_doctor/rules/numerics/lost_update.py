@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import refuse_devices
 from ...._user_code.stack import user_frames
 from ...state.step_measures import part
 from ...watch.discarded_results import new_discarded
@@ -267,6 +268,7 @@ class _Resting:
 def _copy_written(frames: list[Any]) -> Site | None:
     """The statement that subtracts something with `.grad` from a plain name, and not in a parameter."""
     for frame in frames:
+        refuse_devices(frame.f_code.co_filename)
         try:
             lines, first = inspect.getsourcelines(frame.f_code)
             tree = ast.parse(textwrap.dedent("".join(lines)))

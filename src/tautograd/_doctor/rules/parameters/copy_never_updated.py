@@ -19,8 +19,8 @@ from ...state.parameter_owners import roots
 from ...state.step_measures import part
 from ...watch.discarded_results import value_of
 from ...watch.events import ModuleCall, Sample
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
-from ..graph.loss_roots import tree_of
 
 MANY = 4  # copies that are followed
 LONGEST = 80  # samples that one is followed
@@ -159,7 +159,7 @@ def _updates(known: _Copy) -> Iterator[tuple[str, int, list[ast.expr] | str]]:
     frames = {(f.f_code.co_filename, f.f_code.co_name): f.f_lineno for f in user_frames()}
     for file in {file for file, _ in frames}:
         tree = tree_of(file)
-        for function in [tree, *ast.walk(tree)] if tree is not None else ():
+        for function in [tree, *nodes_in(tree)] if tree is not None else ():
             if not isinstance(function, _Function | ast.Module):
                 continue
             name = getattr(function, "name", "<module>")
@@ -196,7 +196,7 @@ def _writes(function: ast.AST, names: set[str]) -> Iterator[list[ast.stmt]]:
 
 def _own(function: ast.AST) -> set[str]:
     """Names that a function gives values to itself: there they are something else."""
-    nodes = ast.walk(function)
+    nodes = nodes_in(function)
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
@@ -234,7 +234,7 @@ def _is_mentioned(name: str, files: set[str]) -> bool:
     """Whether any line names a function, other than its own definition."""
     for file in files:
         tree = tree_of(file)
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in nodes_in(tree) if tree is not None else ():
             is_text = isinstance(node, ast.Constant) and node.value == name
             if is_text or (isinstance(node, ast.Name | ast.Attribute) and _ends(node) == name):
                 return True
@@ -262,7 +262,7 @@ def _numbers(file: str, line: int, tests: list[ast.expr] | str) -> tuple[Any, ..
             places[text] = node  # type: ignore[assignment]
             waiting += [
                 s.value
-                for s in ast.walk(tree)
+                for s in nodes_in(tree)
                 if isinstance(s, ast.Assign | ast.AugAssign)
                 and ast.unparse(s.targets[0] if isinstance(s, ast.Assign) else s.target) == text
                 and abs(s.lineno - line) < 200

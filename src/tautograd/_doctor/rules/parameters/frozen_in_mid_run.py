@@ -7,13 +7,13 @@ own and does not switch all of them on again, and a model that trains all but it
 from __future__ import annotations
 
 import dis
-import linecache
 import sys
 import weakref
 from types import CodeType, FrameType
 from typing import Any
 
 from ...._user_code.sites import Site
+from ...._user_code.source_lines import line_of
 from ...._user_code.stack import user_stack
 from ...state.parameter_owners import Owners
 from ...watch.events import Backward, Freeze, ModuleCall, Step
@@ -260,6 +260,6 @@ def _stores(code: CodeType) -> list[Site]:
     for instruction in dis.get_instructions(code):
         line = instruction.starts_line or line
         stores = instruction.opname == "STORE_ATTR" and instruction.argval == "requires_grad"
-        if stores and "False" in linecache.getline(code.co_filename, line):
+        if stores and "False" in line_of(code.co_filename, line):
             found.append(Site(code.co_filename, line, code.co_name))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from ...._user_code.sites import site_at
 from ...._user_code.stack import user_frames
 from ...watch.events import Registration
-from ...watch.source_flow import function_around
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 
 
@@ -61,7 +61,7 @@ class LayerMultiplied(Rule):
 def _multiplies(frame: Any, line: int) -> bool:
     """Whether the statement in this line multiplies a list in which something is called."""
     function = function_around(site_at(frame))
-    for node in ast.walk(function) if function is not None else ():
+    for node in nodes_in(function) if function is not None else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             listed = [s for s in (node.left, node.right) if isinstance(s, ast.List)]
             here = node.lineno <= line <= (node.end_lineno or line) or node.lineno == line

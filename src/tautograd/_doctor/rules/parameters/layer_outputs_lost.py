@@ -8,7 +8,7 @@ from typing import Any
 from ...._user_code.sites import Site
 from ...._user_code.stack import user_site
 from ...watch.events import ModuleCall, Step
-from ...watch.source_flow import function_around
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 from ..training_loop import training
 
@@ -79,7 +79,7 @@ def _is_overwritten(site: Site) -> bool:
     function = function_around(site)
     loops = [
         node
-        for node in (ast.walk(function) if function is not None else ())
+        for node in (nodes_in(function) if function is not None else ())
         if isinstance(node, ast.For) and node.body[0].lineno <= site.line <= (node.end_lineno or 0)
     ]
     if not loops:

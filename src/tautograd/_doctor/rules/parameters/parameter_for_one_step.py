@@ -18,8 +18,8 @@ from ...._user_code.sites import Site
 from ...watch.discarded_results import value_of
 from ...watch.events import Backward, ModuleCall, Step
 from ...watch.graph_walk import leaves
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
-from ..graph.loss_roots import tree_of
 
 _NEAR = 0.7  # of its size: one that moves less than this goes on from the last one
 
@@ -151,7 +151,7 @@ def _is_filled(cell: Any) -> bool:
 def _calls(file: str, line: int) -> Iterator[ast.Call]:
     """The calls of the function that begins in a line, its decorators included."""
     tree = tree_of(file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_in(tree) if tree is not None else ():
         if not isinstance(node, ast.FunctionDef):
             continue
         if min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line:

@@ -11,8 +11,8 @@ from ...._user_code.stack import user_frames
 from ...state.parameter_owners import roots
 from ...watch.discarded_results import value_of
 from ...watch.events import Registration, Step
-from ...watch.source_flow import function_around
 from ...watch.source_lines import line_like
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 from ..training_loop import plain_steps, training
 
@@ -131,7 +131,7 @@ def _line(module: Any) -> tuple[Site | None, str]:
     for frame in user_frames():
         here = site_at(frame)
         function = function_around(here)
-        for node in ast.walk(function) if function is not None else ():
+        for node in nodes_in(function) if function is not None else ():
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
                 target = node.targets[0]
                 if target.attr == "requires_grad" and value_of(target.value, frame) is module:

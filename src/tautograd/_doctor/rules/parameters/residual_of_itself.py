@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 from types import CodeType
 from typing import Any
 
 from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
 from ...watch.events import ModuleCall
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
 from ..training_loop import training
 
@@ -70,11 +70,10 @@ class ResidualOfItself(Rule):
 @functools.lru_cache(maxsize=256)
 def _doubled(file: str, first: int) -> tuple[tuple[int, str], ...]:
     """Lines of a function in which an argument is added to itself, after it was overwritten."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
+    tree = tree_of(file)
+    if tree is None:
         return ()
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, _Function):
             begins = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if begins <= first <= node.body[0].lineno and node.name == "forward":
@@ -85,7 +84,7 @@ def _doubled(file: str, first: int) -> tuple[tuple[int, str], ...]:
 
 def _in(function: _Function, arguments: set[str]) -> list[tuple[int, str]]:
     found = []
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         name = _twice(node)
         if name in arguments and any(
             isinstance(other, ast.Assign)
@@ -96,7 +95,7 @@ def _in(function: _Function, arguments: set[str]) -> list[tuple[int, str]]:
                 for t in ast.walk(target)
             )
             and isinstance(other.value, ast.Call)
-            for other in ast.walk(function)
+            for other in nodes_in(function)
         ):
             found.append((getattr(node, "lineno", 0), name))
     return found

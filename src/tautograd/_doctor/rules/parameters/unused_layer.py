@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from typing import Any
 
 from ...._user_code.owners import foreign
@@ -11,6 +10,7 @@ from ...._user_code.sites import Site
 from ...._user_code.stack import user_site
 from ...state.parameter_owners import roots
 from ...watch.events import ModuleCall, Step
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
 from ..training_loop import training
 
@@ -107,12 +107,11 @@ def _file(kind: type) -> str:
 
 def _only_assigned(file: str, name: str) -> Site | None:
     """Where `self.name` is assigned, if that is the only mention of the name in the file."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
+    tree = tree_of(file)
+    if tree is None:
         return None
     found: list[int] = []
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and name in node.value:
             return None
         if isinstance(node, ast.Attribute) and node.attr == name:

@@ -9,9 +9,8 @@ from typing import Any
 from ...._user_code.sites import Site
 from ...state.courses import rate_of
 from ...watch.events import Sample, Step
-from ...watch.source_flow import function_around
+from ...watch.syntax import function_around, nodes_in, tree_of
 from ..base import Rule
-from ..graph.loss_roots import tree_of
 from ..training_loop import training
 
 _KEYS = frozenset(("learning_rate", "learningrate", "lrate", "rate", "l_r", "ler"))
@@ -105,7 +104,7 @@ class RateInVain(Rule):
         name = next(
             (
                 keyword.value.id
-                for node in ast.walk(function)
+                for node in nodes_in(function)
                 if isinstance(node, ast.Call) and node.lineno <= made.line <= (node.end_lineno or 0)
                 for keyword in node.keywords
                 if keyword.arg == "lr" and isinstance(keyword.value, ast.Name)
@@ -178,7 +177,7 @@ class _Known:
 
 
 def _targets(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Assign):
             yield from node.targets
         elif isinstance(node, ast.AugAssign):
@@ -211,7 +210,7 @@ for _key in _KEYS:
 
 def _decays_unread(function: ast.AST, name: str, made: int) -> int | None:
     """The line in a loop that changes a name of itself, if nothing but that and printing reads it after `made`."""
-    loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
+    loops = [n for n in nodes_in(function) if isinstance(n, ast.For | ast.While)]
     changed: list[ast.stmt] = [
         node
         for loop in loops
@@ -227,10 +226,10 @@ def _decays_unread(function: ast.AST, name: str, made: int) -> int | None:
     if not changed:
         return None
     allowed = {id(n) for node in changed for n in ast.walk(node)}
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "tqdm.write"):
             allowed |= {id(n) for n in ast.walk(node)}
-    reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in nodes_in(function) if isinstance(n, ast.Name) and n.id == name]
     for node in reads:
         if isinstance(node.ctx, ast.Load) and id(node) not in allowed and node.lineno > made:
             return None

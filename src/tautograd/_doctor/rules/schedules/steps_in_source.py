@@ -10,7 +10,7 @@ from typing import Any
 
 from ...._user_code.owners import foreign
 from ...._user_code.sites import Site
-from ..graph.loss_roots import tree_of
+from ...watch.syntax import nodes_in, tree_of
 
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -22,7 +22,7 @@ def is_never_stepped(site: Site) -> bool:
         return False
     scope: ast.AST = tree
     name, key = "", None
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
         if not first <= site.line <= last:
             continue
@@ -112,8 +112,8 @@ def _key_of(value: ast.expr, line: int) -> Any:
 def _only_read(scope: ast.AST, name: str, key: Any = None) -> bool:
     """Whether all that is done to a name, or to what it holds under a key, is to set it and to read
     attributes other than `step`."""
-    parents = {id(child): node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(scope):
+    parents = {id(child): node for node in nodes_in(scope) for child in ast.iter_child_nodes(node)}
+    for node in nodes_in(scope):
         mine = (isinstance(node, ast.Name) and node.id == name) or (
             isinstance(node, ast.Attribute) and node.attr == name
         )
@@ -136,7 +136,7 @@ def is_in_turn_with(waiting: Site, stepping: Site | None) -> bool:
     if stepping is None or stepping.file != waiting.file:
         return False
     tree, name = tree_of(waiting.file), _name_made(waiting)
-    for node in ast.walk(tree) if tree is not None and name else ():
+    for node in nodes_in(tree) if tree is not None and name else ():
         if not isinstance(node, ast.If):
             continue
         for mine, other in ((node.body, node.orelse), (node.orelse, node.body)):
@@ -156,7 +156,7 @@ def _calls(statements: list[ast.stmt]) -> list[ast.Call]:
 def _name_made(site: Site) -> str:
     """What a line gives a value to: `x`, `self.x`."""
     tree = tree_of(site.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_in(tree) if tree is not None else ():
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         holds = node.lineno <= site.line <= (node.end_lineno or node.lineno)

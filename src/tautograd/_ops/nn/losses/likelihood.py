@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...._arrays.checks import require_all
+from ...._autograd.grad_mode import no_grad
 from ...._tensor.tensor import Tensor
 from ...._user_code.sites import warning_level
 from ...declare.public import FUNCTIONS
@@ -145,8 +146,9 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
-    # At least eps, with the gradient of the variance itself.
-    bounded: Any = var + (var.detach().clamp_min(eps) - var.detach())
+    bounded: Any = var.clone()  # at least eps, with the gradient of the variance itself
+    with no_grad():
+        bounded.clamp_(min=eps)
     loss: Any = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
