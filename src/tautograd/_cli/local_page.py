@@ -38,7 +38,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """The terminal is the script's: whoever reached the port could write to it."""
+        """Print nothing, since the terminal is the script's: whoever reached the port could write to it."""
 
 
 class LocalPage:

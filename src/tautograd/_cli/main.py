@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         parser.error(f"no command '{first}'{hint}")
 
-    if any("\0" in argument for argument in arguments):  # no file name and no child's argument may
+    if any("\0" in argument for argument in arguments):  # invalid in file names and arguments
         parser.error("an argument has a null character in it")
     namespace, unknown = parser.parse_known_args(arguments)
     if unknown:

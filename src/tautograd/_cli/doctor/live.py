@@ -46,7 +46,7 @@ def serving(doctor: Doctor, root: str) -> Iterator[LocalPage]:
 
 
 def _so_far(doctor: Doctor) -> dict[str, Any]:
-    """The report while its data is still being written; retried if that happens just now."""
+    """The report while the run still adds to its data; retried on a concurrent change."""
     for _ in range(TRIES):
         try:
             return plain(doctor)
