@@ -1,9 +1,8 @@
 """Whether tautograd's numbers are as accurate as PyTorch's, by a bound derived for each sample.
 
 The truth is PyTorch's result in double precision, for the same inputs. An evaluation may be off by a
-few roundings of
-each result, by as much as PyTorch's own is, and by as much as rounding the inputs once would move the result (what
-a backward-stable algorithm gives): elementwise
+few roundings of each result, by as much as PyTorch's own is, and by as much as rounding the inputs once
+would move the result (what a backward-stable algorithm gives): elementwise
 
     |ours - PyTorch's| <= 8 eps |PyTorch's| + 4 (max |PyTorch's - truth| + max |truth of rounded inputs - truth|)
 

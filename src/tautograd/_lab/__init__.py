@@ -12,18 +12,18 @@ A lesson is data: one file in `lessons/` that holds one `LESSON`, and a row in t
         program=text(...),                the smallest program: says `import tautograd as torch`
         prints=text(...),                 exactly what it prints, on both engines
         predict=Number(...),              a question asked before the program is run
-            seen=text(...),                   shown after the run: what to notice
+        seen=text(...),                   shown after the run: what to notice
         checks="loss",                    the function in the program whose gradient is verified
         breaks=Break(
             how=text(...),                what is changed, and why one would
             changes=(("old", "new"),),    texts in the program, each there once, and what they become
             prints=text(...),             exactly what the broken program prints, up to an error if
             raises="",                    it stops with one: a phrase of it
-                    doctor=("TG101",),            everything the doctor finds in it; () if it is not used
-                    verdict="wrong",              verify's verdict on `checks` in it
+            doctor=("TG101",),            everything the doctor finds in it; () if it is not used
+            verdict="wrong",              verify's verdict on `checks` in it
             means=text(...),              what that means
-                    hint=text(...),               shown on request while mending
-                    mended=text(...),             shown once it is mended: why that is right
+            hint=text(...),               shown on request while mending
+            mended=text(...),             shown once it is mended: why that is right
         ),
         questions=(Choice(...), Number(...)),     two or three, at the end
         experiment=Experiment(...),       if there is an error worth seeing: a program that stops with it
