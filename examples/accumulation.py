@@ -14,7 +14,7 @@ from torch import nn
 
 
 def network() -> nn.Module:
-    """Layers that treat each image by itself: batch normalisation would see the split."""
+    """Layers that treat each image independently: batch normalisation would see the split."""
     return nn.Sequential(
         nn.Conv2d(1, 8, kernel_size=3, padding=1),
         nn.GroupNorm(2, 8),

@@ -15,7 +15,7 @@ from torch import nn
 
 
 class Attention(nn.Module):
-    """Causal self-attention of several heads."""
+    """Causal multi-head self-attention."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a network for each position; both add to the stream."""
+    """Attention, then a position-wise network, each with a residual connection."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Scores for the next letter at every position of a piece of text."""
+    """Logits of the next letter at every position of a piece of text."""
 
     def __init__(self, letters: int, context: int, width: int, heads: int, layers: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def write(self, ids: torch.Tensor, count: int, temperature: float = 0.8) -> torch.Tensor:
-        """Go on from `ids` by `count` letters, each drawn from what the model expects."""
+        """Continue `ids` by `count` letters, each sampled from the model's prediction."""
         for _ in range(count):
             scores = self(ids[:, -self.context :])[:, -1] / temperature
             drawn = torch.multinomial(F.softmax(scores, dim=-1), num_samples=1)

@@ -51,7 +51,7 @@ def show_gradient() -> torch.Tensor:
         f"y.backward()\nx.grad            {x.grad!r}\n\n"
         "how it came about, with y = x * x and tautograd.explain(x, y):\n"
     )
-    y = x * x  # backward() has let go of what the first one kept
+    y = x * x  # backward() released what the first one saved
     show_text(torch.explain(x, y))
     return y
 
@@ -216,7 +216,7 @@ def shown(path: Path) -> str:
 
 
 def taut() -> str:
-    """How the command is called from here: `taut` next to this Python, if it is not on the path itself."""
+    """The command as called from here: `taut` next to this Python, if it is not on the path itself."""
     command = Path(sys.executable).parent / ("taut.exe" if os.name == "nt" else "taut")
     found = shutil.which("taut")
     if found is not None and Path(found).resolve() == command.resolve():
@@ -227,7 +227,7 @@ def taut() -> str:
 
 
 def beneath(path: Path) -> str:
-    """From the current folder, where the path is below it; links are not followed."""
+    """The path relative to the current folder, if it is below it; links are not resolved."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 

@@ -55,14 +55,14 @@ class CartPole:
 
 
 def network() -> nn.Module:
-    """Four numbers of a state to the worth of the two actions."""
+    """Map the four numbers of a state to the values of the two actions."""
     return nn.Sequential(
         nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
     )
 
 
 def td_loss(online: nn.Module, target: nn.Module, batch: list) -> torch.Tensor:
-    """How far the worths are from reward plus discounted worth of what followed."""
+    """The error of the values relative to reward plus discounted value of what followed."""
     states, actions, rewards, nexts, fallen = (
         torch.tensor(part) for part in zip(*batch, strict=True)
     )

@@ -18,7 +18,7 @@ SPREAD = 0.05
 
 
 def centres() -> torch.Tensor:
-    """The middles of the clusters, on the unit circle."""
+    """The centres of the clusters, on the unit circle."""
     angles = torch.arange(CLUSTERS) * (2 * math.pi / CLUSTERS)
     return torch.stack([angles.cos(), angles.sin()], dim=1)
 

@@ -12,7 +12,7 @@ from torch import nn
 
 
 def curve(x: torch.Tensor) -> torch.Tensor:
-    """What is to be learnt."""
+    """The function to learn."""
     return torch.sin(3 * x) + 0.5 * x
 
 

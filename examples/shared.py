@@ -15,7 +15,7 @@ DATA = Path(__file__).resolve().parent / "data"
 
 
 def options(description: str | None, *, steps: int, every: int) -> argparse.ArgumentParser:
-    """A parser with what every program takes; the first line of its docstring describes it."""
+    """A parser with the options of every program; the first line of its docstring describes it."""
     name = Path(sys.argv[0]).name
     parser = argparse.ArgumentParser(
         description=(description or "").splitlines()[0],
@@ -37,7 +37,7 @@ def _count(text: str) -> int:
 
 
 def progress(first: int, last: int) -> Iterator[int]:
-    """The steps `first` to `last`, with a bar on stderr where somebody can see it."""
+    """The steps `first` to `last`, with a progress bar on stderr if it is a terminal."""
     steps = range(first, last + 1)
     if not sys.stderr.isatty():
         return iter(steps)

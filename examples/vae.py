@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 
 class Autoencoder(nn.Module):
-    """Images of 64 pixels to a few numbers, and back."""
+    """Maps images of 64 pixels to a few numbers, and back."""
 
     def __init__(self, hidden: int, latent: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Autoencoder(nn.Module):
 
     @torch.no_grad()
     def draw(self, count: int) -> torch.Tensor:
-        """New images, from nothing but random numbers."""
+        """Generate new images from random numbers."""
         return torch.sigmoid(self.decoder(torch.randn(count, self.latent))).view(count, 8, 8)
 
 

@@ -1,7 +1,8 @@
-"""Mutants made by cosmic-ray, a mutation tester of others, in given functions of a source.
+"""Mutants made by cosmic-ray, an independent mutation tester, in given functions of a source.
 
-`pip install cosmic-ray` first. All of its operators that need no settings are used: each arithmetic, comparison and
-unary operator replaced by every other one, numbers moved, loops that do not run, keywords exchanged.
+`pip install cosmic-ray` first. All of its operators that need no settings are used: each arithmetic,
+comparison and unary operator replaced by every other one, numbers changed, loops that do not run,
+keywords exchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 def outside_mutants(
     source: str, functions: Sequence[ast.FunctionDef], most: int
 ) -> Iterator[tuple[str, ast.Module]]:
-    """Changed programs, at most so many, drawn by a fixed seed; each with a word on what was changed."""
+    """Mutated programs, at most this many, drawn with a fixed seed; each with a description of the change."""
     mutating: Any = importlib.import_module("cosmic_ray.mutating")
     places = [place for place in _places(source) if _inside(place[2], functions)]
     random.Random(0).shuffle(places)
@@ -24,13 +25,13 @@ def outside_mutants(
         changed = mutating.mutate_code(source, operator, occurrence)
         try:
             tree = ast.parse(changed)
-        except SyntaxError:  # not all that it makes is Python
+        except SyntaxError:  # not all that it makes is valid Python
             continue
         yield f"line {line}: {type(operator).__name__.removeprefix('Operator')}", tree
 
 
 def _places(source: str) -> list[tuple[Any, int, int]]:
-    """Each operator with each of its occurrences, and the line of that."""
+    """Each operator with each of its occurrences, and the line."""
     plugins: Any = importlib.import_module("cosmic_ray.plugins")
     trees: Any = importlib.import_module("cosmic_ray.ast")
     tree = trees.get_ast(source)

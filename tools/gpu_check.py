@@ -5,9 +5,9 @@
     python tools/gpu_check.py --only ops --records relu softmax --dtypes float32
 
 Sections: `rest` (optimizers, layers, half precision, graphs, files, the trust kit), `compile` (compiled
-functions beside the same ones as they are written), `bench` (steps beside PyTorch's, trainings beside the
-CPU's), `examples` (the example programs beside the CPU's figures) and `ops` (every operation record, forward
-and gradients, in several processes, since kernels are compiled when first used; OPS_SECONDS in the
+functions against eager ones), `bench` (steps compared with PyTorch's, trainings with the CPU's),
+`examples` (the example programs compared with the CPU's figures) and `ops` (every operation record,
+forward and gradients, in several processes, since kernels are compiled on first use; OPS_SECONDS in the
 environment limits the time of each). Exit status 1 if anything failed.
 """
 
@@ -84,7 +84,7 @@ def rest(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def compiled(given: argparse.Namespace) -> dict[str, Any]:
-    """Compiled functions beside the same ones as they are written."""
+    """Compiled functions against the same functions run eagerly."""
     from tools.gpu.compiled import run_checks
 
     found = run_checks()
@@ -132,14 +132,14 @@ def _compiled_records(given: argparse.Namespace) -> tuple[Counter[str], list[Any
 
 
 def bench(given: argparse.Namespace) -> dict[str, Any]:
-    """Steps beside PyTorch's, trainings beside the CPU's."""
+    """Steps compared with PyTorch's, trainings compared with the CPU's."""
     from bench import gpu
 
     return gpu.run(given.seconds, given.steps, given.rows or [*gpu.ROWS], say)
 
 
 def examples(given: argparse.Namespace) -> dict[str, Any]:
-    """The example programs, unchanged, beside the CPU's figures."""
+    """The example programs, unchanged, compared with the CPU's figures."""
     from examples import APART, EXAMPLES, USUALLY, apart
 
     found: dict[str, Any] = {"problems": [], "apart": {}}

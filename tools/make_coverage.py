@@ -77,7 +77,7 @@ def _table(names: dict[str, tuple[str, ...]], here: dict[str, list[str]]) -> Ite
 
 
 def _absent(names: dict[str, tuple[str, ...]], absent: list[str]) -> Iterator[str]:
-    """The absent modules by their reason; a module stands for those below it."""
+    """The absent modules by reason; a module includes those below it."""
     yield "| module, with all below it | names | why not |\n| --- | --- | --- |"
     tops = [m for m in absent if m.rpartition(".")[0] not in absent]
     for top in tops:

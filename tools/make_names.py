@@ -3,8 +3,8 @@
     python tools/make_names.py           write it
     python tools/make_names.py --check   say whether it is up to date
 
-A line is a module (or `torch.Tensor`) and its names. A module is public if no step of its path begins
-with an underscore; its names are its `__all__`, or, where it has none, what it defines itself.
+A line is a module (or `torch.Tensor`) and its names. A module is public if no part of its path begins
+with an underscore; its names are its `__all__`, or, without one, what it defines itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import tautograd
 
 TABLE = Path(tautograd.__file__).parent / "_names" / "pytorch.txt"
 HEAD = "# Written by tools/make_names.py: the public names of PyTorch {}, module by module.\n"
-# Left over from an import, or text that is pasted into docstrings: nobody is meant to use them.
+# Left over from an import, or text for docstrings: nobody is meant to use them.
 _LEFTOVERS = frozenset(("TYPE_CHECKING", "annotations", "m", "torch", "PropModule"))
 _PLAIN = (str, int, float, bool, tuple, list, frozenset, type(None))
 
@@ -59,7 +59,7 @@ def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
             continue
         try:
             module = importlib.import_module(f"{package.__name__}.{info.name}")
-        except ImportError:  # it wants a package that is not installed
+        except ImportError:  # it needs a package that is not installed
             continue
         yield from _modules(module)
 
@@ -76,7 +76,7 @@ def _names(module: types.ModuleType) -> Iterator[str]:
 
 
 def _contents(module: types.ModuleType) -> dict[str, Any]:
-    """What is in a module, also where an object with settings as attributes took its place."""
+    """The contents of a module, even if an object with settings as attributes replaces it."""
     inner = getattr(module, "m", None)
     if type(module) is types.ModuleType or not isinstance(inner, types.ModuleType):
         return dict(vars(module))
@@ -85,7 +85,7 @@ def _contents(module: types.ModuleType) -> dict[str, Any]:
 
 
 def _is_own(module: types.ModuleType, name: str, value: Any) -> bool:
-    """Whether a name is one that the module gives, and not one that it has imported for itself."""
+    """Whether a name is one the module provides, rather than one it imported for itself."""
     if isinstance(value, types.ModuleType):
         return value.__name__ == f"{module.__name__}.{name}"
     home = getattr(value, "__module__", None)

@@ -1,7 +1,7 @@
 """Draws the pictures of README and documentation from the pages as they are now: `make pictures`.
 
-Chromium is needed. Each picture carries a fingerprint of what draws the page, by which a test tells when
-it shows an older one.
+Chromium is needed. Each picture carries a fingerprint of what draws the page, by which a test detects
+outdated pictures.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ DRAWING = [
 
 
 def fingerprint() -> bytes:
-    """Of all that decides how a page looks."""
+    """The fingerprint of everything that determines how a page looks."""
     text = b"".join(path.read_bytes() for path in DRAWING)
     return b"page " + hashlib.sha256(text).hexdigest()[:16].encode()
 
 
 def model_view() -> view:
-    """A small network: a layer, a bend, a layer, a loss."""
+    """A small network: a layer, an activation, a layer, a loss."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
     x, target = torch.randn(4, 2), torch.randn(4, 1)
@@ -47,7 +47,7 @@ def model_view() -> view:
 
 
 def square_view() -> view:
-    """The smallest: x times itself."""
+    """The smallest example: x times itself."""
 
     def program():
         x = torch.tensor(2.0, requires_grad=True)
@@ -58,7 +58,7 @@ def square_view() -> view:
 
 
 def main() -> None:
-    """Draw them all."""
+    """Draw all of them."""
     made = model_view()
     page = made.page()
     picture = browser.as_png(page, "#step=3", size=(1280, 800))

@@ -3,9 +3,9 @@
     python tools/make_signatures.py           write it
     python tools/make_signatures.py --check   say whether it is up to date
 
-A line is in the words of PyTorch's schemas: `tril(Tensor self, SymInt diagonal=0, *, Tensor? out=None)`.
-Only names that tautograd has are written down. The forms with `out=`, which the schemas list as
-overloads of their own, are joined with those without. What PyTorch writes in Python (most of
+A line uses the syntax of PyTorch's schemas: `tril(Tensor self, SymInt diagonal=0, *, Tensor? out=None)`.
+Only names that tautograd has are recorded. The forms with `out=`, which the schemas list as
+separate overloads, are merged with those without. What PyTorch writes in Python (most of
 `nn.functional`) is taken from its annotations, under its dotted name.
 """
 
@@ -65,15 +65,15 @@ def _wanted() -> set[str]:
     return {name for name in names if not _in_python(name)}
 
 
-# Parameters that Python's bindings call otherwise than the schemas do.
+# Parameters whose names in Python's bindings differ from the schemas.
 _BOUND_NAMES = {"copy_": ("Tensor src", "Tensor other")}
-# Parsed by code of their own, which the schemas say nothing of; of some, what it takes is listed in its errors.
+# Functions with their own parser, which the schemas do not describe; for some, errors list what they take.
 _LISTED = {f"sparse_{kind}_tensor" for kind in ("compressed", "coo", "csc", "csr")}
 _BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"} | _LISTED
 
 
 def _in_python(name: str) -> bool:
-    """Whether PyTorch writes a function or a method of this name in Python."""
+    """Whether PyTorch implements a function or a method of this name in Python."""
     if name in _BY_HAND:
         return True
     return inspect.isfunction(getattr(torch, name, getattr(torch.Tensor, name, None)))
@@ -86,7 +86,7 @@ _KINDS = {
 
 
 def _listed() -> list[str]:
-    """What functions with a parser of their own say that they take, when a call fits nothing."""
+    """The forms that functions with their own parser list in the error for a call that fits none."""
     found = []
     for name in _LISTED:
         try:
@@ -130,7 +130,7 @@ def _native() -> list[str]:
 
 
 def _built_in() -> dict[str, str]:
-    """Functions of `nn.functional` that are an operator's own, and which."""
+    """Functions of `nn.functional` that are an operator themselves, and which."""
     found = {name: getattr(torch.nn.functional, name, None) for name in NN_FUNCTIONAL}
     return {
         name: function.__name__ for name, function in found.items() if inspect.isbuiltin(function)
@@ -138,7 +138,7 @@ def _built_in() -> dict[str, str]:
 
 
 def _dispatched(schema: Any) -> bool:
-    """Whether it is an operator, and not a helper of TorchScript's."""
+    """Whether it is an operator, rather than a helper of TorchScript's."""
     try:
         torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload_name)
     except RuntimeError:
@@ -147,7 +147,7 @@ def _dispatched(schema: Any) -> bool:
 
 
 def _with_out(lines: list[str]) -> list[str]:
-    """The overloads with `out=` folded into those without, and what Python adds to them."""
+    """The overloads with `out=` merged into those without, and what Python adds to them."""
     joined: dict[str, str] = {}
     for line in lines:
         plain, outs = _split_out(line)
@@ -159,7 +159,7 @@ def _with_out(lines: list[str]) -> list[str]:
             continue
         out = joined.pop(line, None)
         factory = _FACTORY.search(line)
-        if out is None and factory:  # the form with `out=` names none of these
+        if out is None and factory:  # the form with `out=` has none of these
             out = joined.pop(_FACTORY.sub("", line), None)
         if factory:
             line += ", bool? requires_grad=False"
@@ -178,9 +178,9 @@ _OF_KIND: dict[str, Any] = {
 
 
 def _as_bound(line: str) -> str:
-    """A line without the `out` that the schemas have and Python's binding does not.
+    """A line without an `out` that the schemas have but Python's binding does not.
 
-    A call with right types and an `out` that is nothing never runs: the parser says whether it knows `out`.
+    A call with correct types and a meaningless `out` never runs: the parser shows whether it knows `out`.
     """
     signature = parse(line)
     function = _bound(signature.name)
@@ -204,7 +204,7 @@ def _as_bound(line: str) -> str:
 
 
 def _bound(name: str) -> Any:
-    """The function of Python's that an operator is, if it is one."""
+    """The Python function for an operator, if there is one."""
     if name.startswith("nn.functional."):
         return getattr(torch.nn.functional, name.removeprefix("nn.functional."), None)
     for module in ("linalg", "fft", "special"):
@@ -215,7 +215,7 @@ def _bound(name: str) -> Any:
 
 
 def _split_out(line: str) -> tuple[str, int]:
-    """A parameter list without the tensors it writes into, and how many those are."""
+    """A parameter list without the tensors it writes to, and how many those are."""
     before, star, after = line.partition("*, ")
     names = [part for part in after.split(", ") if re.fullmatch(r"Tensor \w+", part)]
     if not star or not names or not line.endswith(names[-1]):
@@ -264,10 +264,10 @@ def _annotated(function: Any) -> str | None:
 
 
 def _passed_on(function: Any) -> dict[str, str]:
-    """What operators ask of the parameters that a function of Python's hands to them as they are.
+    """What operators require of the parameters that a Python function passes to them unchanged.
 
-    Python looks at no type; the parser of the operator does, before it computes anything. Where one
-    overload takes a tensor and another a list, an annotation says less than is taken: "Any".
+    Python checks no types; the operator's parser does, before it computes anything. If one
+    overload takes a tensor and another a list, the annotation is narrower than what is accepted: "Any".
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     names = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
@@ -307,7 +307,7 @@ _CHECKED = ("bool", "int", "SymInt", "float", "Scalar", "str")
 
 
 def _operator(call: ast.Call, function: Any) -> str | None:
-    """The operator that a call in a function of Python's is one of."""
+    """The operator that a call in a Python function refers to."""
     text = ast.unparse(call.func)
     if not re.fullmatch(r"(torch(\._C\._nn)?|_VF)\.\w+", text):
         return None
@@ -330,7 +330,7 @@ def _default(value: Any) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """An annotation in the words of the schemas; what they have no word for is `Any`."""
+    """An annotation in the schemas' syntax; types without an equivalent become `Any`."""
     text = (
         annotation
         if isinstance(annotation, str)
@@ -341,7 +341,7 @@ def _type(annotation: Any) -> str:
     for pattern, word in _WORDS:
         text = re.sub(pattern, word, text)
     known = re.fullmatch(r"(Tensor|int|float|bool|str)(\[\d?\])?\??", text)
-    # Python checks no number or word: what is wrong with one shows in what it is used for.
+    # Python checks no numbers or words: what is wrong with one shows only where it is used.
     return text if known and text.startswith("Tensor") else "Any"
 
 

@@ -1,8 +1,8 @@
 """Write the type stubs of what operations declare at run time: functions and Tensor methods.
 
 Operations become `tautograd.<name>` and `Tensor.<name>` when their records are imported, where type
-checkers and editors cannot see them. This writes the same names, arguments and descriptions into
-stub files beside the modules; what an argument may be comes from the function itself, else from
+checkers and editors cannot see them. This script writes the same names, arguments and descriptions into
+stub files beside the modules; argument types come from the function itself, else from
 `stub_types`.
 
     python tools/make_stubs.py           writes them
@@ -41,14 +41,14 @@ linalg.ldl_solve, functional.linear_cross_entropy  # noqa: B018  (which are load
 PACKAGE = Path(tautograd.__file__).parent
 Parameter = inspect.Parameter
 STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
-# Functions, methods and dtypes are called float, bool or complex, so the types go by other names.
+# Functions, methods and dtypes are called float, bool or complex, so types get other names.
 SHADOWED = ("bool", "complex", "float", "int", "type")
 HIDDEN = {
     "dtype",
     "device",
     "layout",
     "memory_format",
-}  # as names of types; tensors have such attributes
+}  # as type names; tensors have such attributes
 HEAD = '''"""{about}
 
 Written by tools/make_stubs.py from what the package offers: not to be edited.
@@ -92,7 +92,7 @@ from ._tensor.tensor import Tensor
 
 
 class _Unshadowed(ast.NodeTransformer):
-    """Types by names that nothing in the stub takes away from them."""
+    """Replaces type names that the stub shadows."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         if node.id in SHADOWED or node.id in HIDDEN:
@@ -136,10 +136,10 @@ def as_method(signature: str) -> str:
 
 
 def signature_of(name: str, fn: Callable[..., Any], space: str, *, method: bool) -> str:
-    """The signature of a function, its `Any`s replaced by what the names of its arguments mean."""
+    """The signature of a function, its `Any`s replaced by the usual types for its argument names."""
     found = inspect.signature(fn)
     if method and _open_ended(found) and not _open_ended(inspect.signature(_outplace(name, fn))):
-        found = inspect.signature(_outplace(name, fn))  # a short way in front of the whole one
+        found = inspect.signature(_outplace(name, fn))  # a fast path in front of the full function
     parameters = list(found.parameters.values())
     if method:
         parameters = parameters[1:]
@@ -148,7 +148,7 @@ def signature_of(name: str, fn: Callable[..., Any], space: str, *, method: bool)
     parts: list[str] = []
     starred = False
     for at, parameter in enumerate(parameters):
-        if parameter.kind in STARS:  # better spelled out in stub_types.py
+        if parameter.kind in STARS:  # better written out in stub_types.py
             parts.append(f"{STARS[parameter.kind]}{parameter.name}: {parameter.annotation}")
             starred = True
             continue
@@ -174,13 +174,13 @@ def _open_ended(signature: inspect.Signature) -> bool:
 
 
 def _outplace(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """What an in-place method is the twin of, or the method itself."""
+    """The out-of-place twin of an in-place method, or the method itself."""
     twin: Callable[..., Any] = getattr(Tensor, name.removesuffix("_"), fn)
     return twin
 
 
 def _takes_out(fn: Callable[..., Any]) -> bool:
-    """Whether the wrapper that `_ops.declare.public` puts around a function takes `out=`."""
+    """Whether the wrapper from `_ops.declare.public` around a function takes `out=`."""
     while isinstance(fn, FunctionType):
         held = inspect.getclosurevars(fn).nonlocals
         if "takes_out" in held:
@@ -276,10 +276,10 @@ def classes(names: Mapping[str, Any]) -> str:
 
 
 def tensor_methods() -> str:
-    """The base class that only type checkers see: what is attached to `Tensor` from elsewhere."""
+    """The base class that only type checkers see: what other modules attach to `Tensor`."""
     own = set(_class_body("_tensor/tensor.py", "Tensor"))
     members = []
-    # Methods that are loaded by the first call are described as they are then.
+    # Methods that are loaded by their first call are described as loaded.
     for name, value in sorted({**vars(Tensor), **sparse_methods.METHODS}.items()):
         if name in own or (name.startswith("_") and not name.startswith("__")):
             continue
@@ -305,7 +305,7 @@ def _renamed(annotation: str) -> str:
 
 
 def _class_body(path: str, wanted: str) -> Iterable[str]:
-    """The names that a class defines where it is written, and all that any class has."""
+    """The names that a class body defines, and those that every class has."""
     yield from ("__module__", "__doc__", "__slots__", "__dict__", "__weakref__", "__annotations__")
     for statement in ast.parse((PACKAGE / path).read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.ClassDef) and statement.name == wanted:
@@ -354,7 +354,7 @@ def _type_name(value: object) -> str:
 
 
 def namespace(about: str, dots: str, module: ModuleType, space: str) -> str:
-    """The stub of a module whose functions operations declare."""
+    """The stub of a module whose functions are declared by operations."""
     names = {
         name: value
         for name, value in vars(module).items()
@@ -364,7 +364,7 @@ def namespace(about: str, dots: str, module: ModuleType, space: str) -> str:
 
 
 def return_types() -> str:
-    """Each named result as a tuple with names."""
+    """Each named result, as a named tuple."""
     parts = [RESULTS_HEAD]
     for name, kind in sorted(RETURN_TYPES.items()):
         fields = kind.__match_args__
@@ -380,7 +380,7 @@ def return_types() -> str:
 
 
 def stubs() -> dict[Path, str]:
-    """Every stub file with its text."""
+    """The text of every stub file."""
     return {
         PACKAGE / "__init__.pyi": package(),
         PACKAGE / "_tensor" / "methods.pyi": tensor_methods(),

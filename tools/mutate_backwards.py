@@ -37,7 +37,7 @@ import tautograd
 
 @dataclass(frozen=True)
 class Target:
-    """A Function: where it stands, what else belongs to its backward, and how it is called."""
+    """A Function: where it is defined, what else belongs to its backward, and how it is called."""
 
     repository: str  # or the name of an installed module
     path: str
@@ -45,16 +45,16 @@ class Target:
     call: Callable[[Any, Any], Callable[..., Any]]  # of the Function and its module
     shapes: tuple[tuple[int, ...], ...]
     helpers: tuple[str, ...] = ()
-    scale: float = 1.0  # of the inputs: so large that all branches are taken
+    scale: float = 1.0  # of the inputs: large enough for all branches to be taken
 
 
 def _first(*rest: Any) -> Callable[[Any, Any], Callable[..., Any]]:
-    """Called with a tensor, and these."""
+    """Call with a tensor and these arguments."""
     return lambda F, module: lambda x: _tensors(F.apply(x, *rest))
 
 
 def _tensors(result: Any) -> Any:
-    """The floating-point result of those that give an index or a size as well."""
+    """The floating-point result of functions that also return an index or a size."""
     return result[0] if isinstance(result, tuple) else result
 
 
@@ -116,7 +116,7 @@ _SWAPS: dict[type, list[type]] = {
 
 
 def mutants(tree: ast.Module, names: set[str]) -> Iterator[tuple[str, ast.Module]]:
-    """The changed programs, each with a word on what was changed and where."""
+    """The mutated programs, each with a description of what was changed and where."""
     for function in _functions(tree, names):
         places = [n for n in ast.walk(function) if isinstance(n, (ast.expr, ast.stmt))]
         for number in range(len(places)):
@@ -141,7 +141,7 @@ def _functions(tree: ast.Module, names: set[str]) -> list[ast.FunctionDef]:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], None]]]:
-    """What can be changed at a node."""
+    """The possible changes at a node."""
     operator = getattr(node, "op", None)
     for other in _SWAPS.get(type(operator), []):
         yield (
@@ -207,7 +207,7 @@ def _doubled(node: Any) -> None:
 
 
 def _loaded(target: Target, folder: Path) -> tuple[ast.Module, Any]:
-    """The program's tree, and the module as it is."""
+    """The program's tree, and the unmodified module."""
     if not target.path:
         module = importlib.import_module(target.repository)
         return ast.parse(Path(str(module.__file__)).read_text()), module

@@ -1,8 +1,8 @@
-"""What arguments and results are, where the functions themselves say only `Any`.
+"""The types of arguments and results, where the functions themselves say only `Any`.
 
-PyTorch's names of arguments mean the same wherever they occur, so most of it is one table by name.
+PyTorch's argument names mean the same wherever they occur, so most of it is one table by name.
 `SIGNATURES` spells out the functions that PyTorch's argument parser gives several forms;
-`METHODS` does so where the method's form is another than the function's.
+`METHODS` does so where a method's form differs from the function's.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _in(argument: str, kind: str, functions: str) -> dict[tuple[str, str], str]:
     return {(function, argument): kind for function in functions.split()}
 
 
-# An argument that means something else in one function.
+# Arguments that mean something else in one function.
 IN_FUNCTION: dict[tuple[str, str], str] = {
     **_in(
         "dim",
@@ -116,7 +116,7 @@ IN_FUNCTION |= {  # orthogonal polynomials: of degree n at x
     for argument in ("n", "input")
 }
 
-# What is neither a tensor nor a named result, where the function does not say.
+# Results that are neither a tensor nor a named tuple, where the function does not say.
 RESULTS: dict[str, str] = {
     "gradient": "tuple[Tensor, ...]",
     "std_mean": "tuple[Tensor, Tensor]",
@@ -144,7 +144,7 @@ _PAIR = "out: Tensors | None = None"
 
 
 def _sized(options: str) -> list[str]:
-    """A size given as one sequence, or as numbers one by one."""
+    """A size, given as one sequence or as separate numbers."""
     return [f"(size: Ints, *, {options}) -> Tensor", f"(*size: int, {options}) -> Tensor"]
 
 

@@ -29,7 +29,7 @@ import torch
 
 import tautograd
 
-LARGEST = 4096  # numbers of a sample's inputs: larger ones take long and show no more
+LARGEST = 4096  # elements of a sample's inputs: larger ones take long and show no more
 
 
 def say(text: str) -> None:
@@ -102,7 +102,7 @@ def _verified(make: Callable[[], tuple[Any, Any]], seconds: float) -> dict[str, 
 
 
 def _need_no_test_runner() -> None:
-    """PyTorch's tables import the package its tests are run with; only the tables are used here."""
+    """Stub out the package that runs PyTorch's tests: its tables import it, and only they are used here."""
     if importlib.util.find_spec("expecttest") is None:
         stand_in = types.ModuleType("expecttest")
         stand_in.TestCase = unittest.TestCase  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ def _need_no_test_runner() -> None:
 
 
 def _samples(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """Name and maker of each function with its inputs: operations first, then modules."""
+    """The name and a maker of each function with its inputs: operations first, then modules."""
     _need_no_test_runner()
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.testing._internal.common_modules import module_db
@@ -153,7 +153,7 @@ def _operation(op: Any, dtype: Any, number: int) -> tuple[Any, Any]:
 
         def function(*given: Any, sample: Any = sample, fill: Any = fill) -> Any:
             first, args, kwargs = fill(given)
-            # What makes inputs symmetric or triangular, where the operation reads a part of them only.
+            # Makes inputs symmetric or triangular, where the operation reads only a part of them.
             result = op.gradcheck_wrapper(op.get_op(), first, *args, **kwargs)
             return sample.output_process_fn_grad(result)
 
@@ -162,7 +162,7 @@ def _operation(op: Any, dtype: Any, number: int) -> tuple[Any, Any]:
 
 
 def _opened(nest: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """The tensors that want a gradient, and how to put others in their places."""
+    """The tensors that require a gradient, and a function that substitutes others."""
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
     leaves, spec = tree_flatten(nest)
@@ -193,7 +193,7 @@ def _module(info: Any, dtype: Any, number: int) -> tuple[Any, Any]:
     built, given = usable[number].constructor_input, usable[number].forward_input
     module = info.module_cls(*built.args, **built.kwargs).to(dtype)
     with torch.no_grad():
-        module(*given.args, **given.kwargs)  # one that is lazy has its parameters from now on
+        module(*given.args, **given.kwargs)  # a lazy one has its parameters from now on
     if not given.args:
         return module, dict(given.kwargs)
     if not given.kwargs:

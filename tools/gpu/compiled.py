@@ -1,7 +1,7 @@
-"""Compiled functions on the GPU beside the same functions as they are written.
+"""Compiled functions on the GPU against the same functions run eagerly.
 
-Each check is a function that returns a line of text, or raises. Both run from the same numbers on the same
-inputs; results, parameters, gradients, states and the random stream are compared after each step.
+Each check is a function that returns a line of text, or raises. Both run from the same numbers on the
+same inputs; results, parameters, gradients, states and the random stream are compared after each step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.steps import STEPS  # noqa: E402
 from tautograd import nn  # noqa: E402
 
 CHECKS: list[tuple[str, Callable[[], str]]] = []
-CLOSE = 2e-5  # of the largest number: sums in another order, over a few steps
+CLOSE = 2e-5  # relative to the largest number: another summation order, over a few steps
 
 
 def check(function: Any) -> Any:
@@ -31,7 +31,7 @@ def check(function: Any) -> Any:
 
 
 def apart(a: Any, b: Any) -> float:
-    """How far two tensors are from each other, against the largest number."""
+    """The difference of two tensors, relative to the largest number."""
     a, b = (t.detach().cpu().to(torch.float64) for t in (a, b))
     if not a.numel():
         return 0.0
@@ -44,7 +44,7 @@ def lockstep(
     inputs: Callable[[int], Any] = lambda i: (),
     **options: Any,
 ) -> tuple[float, Any]:
-    """Two copies of a step, one compiled; how far apart they were at most, and the compiled one."""
+    """Run two copies of a step, one compiled; returns the largest difference, and the compiled one."""
     worst = 0.0
     torch.manual_seed(3)
     eager, of_eager, before = make()
@@ -65,7 +65,7 @@ def lockstep(
 
 
 def training(model: Any, optimizer: Any, loss_of: Callable[..., Any]) -> Any:
-    """A step, what it changes, and what is done before each (a schedule)."""
+    """A step, the state it changes, and what runs before each one (a schedule)."""
 
     def step(*args: Any) -> Any:
         optimizer.zero_grad()
@@ -85,7 +85,7 @@ def training(model: Any, optimizer: Any, loss_of: Callable[..., Any]) -> Any:
 
 
 def graph_of(compiled: Any) -> str:
-    """Why the program that ran last is no graph; empty if it is one."""
+    """Why the program that ran last is not a graph; empty if it is one."""
     replay = compiled._last.replay_of
     why = str(replay.why_no_graph)
     return why or ("" if replay.is_graph else "not captured yet")
@@ -107,7 +107,7 @@ def without_tf32() -> Iterator[None]:
 
 @check
 def steps() -> str:
-    """The steps of the bench: each one graph, one record for all learning rates."""
+    """The benchmark's steps: each is one graph, with one record for all learning rates."""
     texts = []
     for name in ("linear", "mlp", "gpt", "cnn"):
         step = STEPS[name]
@@ -119,7 +119,7 @@ def steps() -> str:
             torch.set_default_device("cpu")
             return training(model, optimizer, lambda: criterion(model(x), y))
 
-        with without_tf32():  # ten bits of convolutions, which training magnifies
+        with without_tf32():  # ten-bit convolutions, whose errors training magnifies
             worst, compiled = lockstep(make)
         assert compiled.records == 1, f"{name}: {compiled.records} records"
         assert not graph_of(compiled), f"{name}: {graph_of(compiled)}"
@@ -219,7 +219,7 @@ def backward_outside() -> str:
 
 
 def run_checks() -> list[tuple[str, bool, str]]:
-    """All checks: name, whether it held, and its line."""
+    """Run all checks: name, whether it passed, and its line."""
     from tools.gpu import compiled_limits  # noqa: F401  (whose checks are among them)
 
     found = []

@@ -1,6 +1,7 @@
-"""Where compiled functions on the GPU end or change: arguments, guards, what is no graph, what is refused.
+"""Where compiled functions on the GPU end or change: arguments, guards, what is not a graph, what is
+refused.
 
-Checks like those of `compiled`, which runs them.
+Checks like those in `compiled`, which runs them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tools.gpu.compiled import CLOSE, apart, check, graph_of
 
 @check
 def results_and_arguments() -> str:
-    """Fresh results, written arguments, views, numbers on the CPU, scalars that change."""
+    """Fresh results, modified arguments, views, numbers on the CPU, scalars that change."""
     weight = torch.tensor(2.0)
 
     @torch.compile
@@ -40,7 +41,7 @@ def results_and_arguments() -> str:
 
 @check
 def inputs_from_the_cpu() -> str:
-    """Tensors that the step itself sends over, and numbers that change."""
+    """Tensors that the step itself transfers, and numbers that change."""
     model = nn.Linear(4, 2).to("cuda")
 
     def plain(x: Any, factor: float) -> Any:
@@ -53,7 +54,7 @@ def inputs_from_the_cpu() -> str:
         want = plain(x, number / 2)
         x = x.pin_memory() if number % 2 else x
         found = compiled(x, number / 2)
-        x.fill_(9)  # which must not reach the GPU any more
+        x.fill_(9)  # this must no longer reach the GPU
         assert apart(found, want) < 10 * CLOSE
     assert compiled.records == 1, f"{compiled.records} records"
     return "one record"
@@ -94,7 +95,7 @@ def guards() -> str:
 
 @check
 def without_a_graph() -> str:
-    """What waits for the GPU, or is drawn in main memory: right, without a graph, and nothing is stuck."""
+    """Steps that wait for the GPU, or draw in main memory: correct, without a graph, not stuck."""
 
     @torch.compile
     def solved(a: Any) -> Any:

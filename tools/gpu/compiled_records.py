@@ -67,7 +67,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def outcome(name: str, dtype: str, on_gpu: Callable[[Any], Any]) -> str | None:
-    """What became of a record: None for nothing to try, "held", "refused", or how it differs."""
+    """The result for a record: None if there is nothing to try, "held", "refused", or how it differs."""
     try:
         (call, *_) = calls_of(name, dtype)
     except Exception:
@@ -87,7 +87,7 @@ def outcome(name: str, dtype: str, on_gpu: Callable[[Any], Any]) -> str | None:
     try:
         expected = listed(run(*tensors))
     except Exception:
-        return None  # the record refuses this dtype
+        return None  # the record rejects this dtype
     compiled = torch.compile(run)
     try:
         found = [listed(compiled(*tensors)) for _ in range(4)][-1]

@@ -2,9 +2,9 @@
 
     python tools/gpu/examples.py digits 60       # one of them, so many steps: the largest difference
 
-On the GPU every tensor is made there, and random numbers are drawn from the CPU's stream, as nobody
-would do but to compare: then both runs begin with the same weights and see the same batches. What they
-print is compared number by number.
+On the GPU every tensor is created there, and random numbers are drawn from the CPU's stream, which makes
+sense only for comparing: both runs then begin with the same weights and see the same batches. Their
+output is compared number by number.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Steps of each: so few that a rounding has not grown into another course of the training.
+# Steps of each: few enough that rounding has not yet changed the course of the training.
 EXAMPLES = {
     "regression": 60, "digits": 60, "digits_cnn": 12, "char_gpt": 12, "lstm": 8, "vae": 12, "gan": 8,
     "dqn": 30, "mixed_precision": 8, "accumulation": 8, "checkpoint": 8,
 }  # fmt: skip
-# How far the figures may be apart: in float32, and where products are in bfloat16 (8 bits).
+# The allowed difference of the figures: in float32, and with products in bfloat16 (8 bits).
 APART = {"mixed_precision": 2.0**-7}
 USUALLY = 1e-4
 
 
 def everything_there() -> None:
-    """Make every tensor on the GPU, with the CPU's random numbers."""
+    """Create every tensor on the GPU, with the CPU's random numbers."""
     import tautograd as torch
     from tautograd._tensor import draws, random_state
 

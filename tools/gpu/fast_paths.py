@@ -1,9 +1,10 @@
-"""What cuBLAS and cuDNN compute for us, at sizes that they are made for, beside the CPU in double precision.
+"""cuBLAS and cuDNN results, at sizes these libraries are made for, compared with the CPU in double
+precision.
 
     python tools/gpu/fast_paths.py      # a line for each; exit status 1 if one is wrong, or was not used
 
-Half precision and TF32 have few digits: a result may be apart from the exact one by what the dtype's rounding explains,
-as the norm of the difference over the norm of the result.
+Half precision and TF32 have few digits: a result may differ from the exact one by what the dtype's
+rounding explains, measured as the norm of the difference over the norm of the result.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def apart(have: Any, exact: Any) -> float:
 
 
 class Paths:
-    """The comparisons, and what came of them."""
+    """The comparisons and their results."""
 
     def __init__(self) -> None:
         import tautograd
@@ -41,7 +42,7 @@ class Paths:
     def compare(
         self, name: str, dtype: str, make: Callable[[], list[Any]], function: Any, bound: str = ""
     ) -> None:
-        """A function of arrays on the GPU in a dtype, with its gradients, beside float64 on the CPU."""
+        """Compare a function of arrays on the GPU in a dtype, with its gradients, with float64 on the CPU."""
         torch = self.torch
         kind = getattr(torch, dtype)
         arrays = make()
@@ -53,7 +54,7 @@ class Paths:
                     for a in arrays
                 ]
                 out = function(torch, *given)
-                # Around a number other than zero: sums that cancel have few digits on any machine.
+                # Around a nonzero number: sums that cancel have few digits on any machine.
                 weights = np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
                 pull = torch.from_numpy(np.asarray(1.5 + weights)).to(kind).to(used).to(device)
                 out.backward(pull)
@@ -93,7 +94,7 @@ class Paths:
             self.compare("bmm", dtype, batched, lambda t, x, y: x @ y)
             self.compare("linear", dtype, linear, lambda t, x, w, b: functional.linear(x, w, b))
             self.compare("no bias", dtype, linear, lambda t, x, w, b: functional.linear(x, w) + b)
-            large = normal((1031, 1024), (1024, 1033))  # whose rows begin at odd places
+            large = normal((1031, 1024), (1024, 1033))  # whose rows begin at odd offsets
             self.compare("mm large odd", dtype, large, lambda t, x, y: x @ y)
             odd = normal((7, 13), (11, 13), (11,))
             self.compare("linear odd", dtype, odd, lambda t, x, w, b: functional.linear(x, w, b))
@@ -172,7 +173,7 @@ class Paths:
                 self.compare(name, dtype, make, run)
             mask = rng.standard_normal((q[2], k[2]))
             mask[rng.random(mask.shape) < 0.3] = -np.inf
-            mask[1] = -np.inf  # a query that sees nothing
+            mask[1] = -np.inf  # a query that attends to nothing
 
             def masked(
                 t: Any, q: Any, k: Any, v: Any, mask: Any = mask, options: Any = options
@@ -188,7 +189,7 @@ class Paths:
         functional = self.torch.nn.functional
         rng = np.random.default_rng(4)
 
-        def rows() -> list[Any]:  # so many that sums over them are made in parts
+        def rows() -> list[Any]:  # so many that sums over them are computed in parts
             return [rng.standard_normal(s) for s in ((2100, 520), (520,), (520,))]
 
         def images() -> list[Any]:

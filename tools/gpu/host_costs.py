@@ -1,11 +1,12 @@
-"""What the host does in a step on a GPU: launches, CuPy's functions that were called, and time by function.
+"""The host's work in a step on a GPU: launches, calls of CuPy functions, and time by function.
 
     python tools/gpu/host_costs.py gpt-bf16 resnet lstm     # without a GPU: on a hollow one, where nothing is computed
     python tools/gpu/host_costs.py lstm --profile 40        # and where the time goes
 
-A hollow GPU takes launches, cuBLAS's and cuDNN's calls, and does nothing; memory is address space that is never
-touched. So a step of any size takes what the engine's own Python takes, which is what bounds an eager step whose
-kernels are short. What a launch costs in the driver and in CuPy's binding is not in it.
+A hollow GPU accepts launches, cuBLAS's and cuDNN's calls, and does nothing; memory is address space
+that is never touched. So a step of any size takes only the time of the engine's own Python, which is
+what bounds an eager step whose kernels are short. The cost of a launch in the driver and in CuPy's
+binding is not included.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def say(text: str) -> None:
 
 
 class _Piece:
-    """Memory that is an address."""
+    """Memory that is only an address."""
 
     __slots__ = ("device_id", "ptr")
 
@@ -46,7 +47,7 @@ class _Piece:
 
 
 class _Counting:
-    """CuPy, with a count of its functions' calls and the time that NumPy takes to do what a GPU would."""
+    """CuPy, counting calls of its functions and the time that NumPy takes for what a GPU would do."""
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
@@ -70,7 +71,7 @@ class _Counting:
 
 
 class HollowBackend(FakeBackend):
-    """A GPU that counts what it is asked for."""
+    """A GPU that counts its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +91,7 @@ class HollowBackend(FakeBackend):
         self.has_kernels = True
 
     def array(self, shape: Any, dtype: Any, memory: Any) -> Any:  # type: ignore[override]
-        """An array for CuPy's functions, which take several times as long as a launch."""
+        """Count an array for CuPy's functions, which take several times as long as a launch."""
         self.cupy.counts["ndarray"] += 1
         return np.empty(shape, dtype)
 
@@ -133,7 +134,7 @@ class HollowBackend(FakeBackend):
 
 
 class _Graph:
-    """A graph of cuDNN's that takes any node."""
+    """A cuDNN graph that accepts any node."""
 
     def __init__(self, backend: HollowBackend) -> None:
         self._backend, self._name = backend, ""

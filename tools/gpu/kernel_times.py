@@ -2,7 +2,8 @@
 
     python tools/gpu/kernel_times.py gpt2-bf16 mlp-bf16 --json kernels.json
 
-PyTorch's profiler listens to the driver, and so sees the kernels of both engines. A figure is the mean over the steps.
+PyTorch's profiler listens to the driver, and so sees both engines' kernels. A figure is the mean over
+the steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _STEPS = 3
 
 
 def kernels_of(work: Any) -> list[tuple[str, int, float]]:
-    """The kernels of a step by name: how many launches, and microseconds in all, the longest first."""
+    """The kernels of a step by name: number of launches, and total microseconds, the longest first."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _described(replay: Any) -> Any:
-    """What each launch of our program does: its kind, shape and the bytes that it moves."""
+    """Describe each launch of our program: its kind, shape and the bytes it moves."""
     found: list[Any] = []
     memory = replay.memory
     found.append({"scratch_bytes": memory.scratch_bytes, "saved_bytes": memory.saved_bytes,

@@ -1,9 +1,10 @@
-"""How the time of a training step grows with the length of the context, the batch and the width, beside PyTorch.
+"""How the time of a training step grows with context length, batch and width, compared with PyTorch.
 
     python tools/gpu/lengths.py --json lengths.json --plot lengths.svg
 
-A GPT of two layers in bfloat16, as it is written on both engines, which take turns. The exponent is the slope of
-time against size in logarithms over the upper half of the sizes, where launches no longer count.
+A GPT of two layers in bfloat16, run eagerly on both engines, which take turns. The exponent is the
+slope of time against size in logarithms over the upper half of the sizes, where launches no longer
+matter.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _BESIDES = {"width": {"batch": 8}}
 
 
 def measured(name: str, size: int, seconds: float) -> list[float]:
-    """Milliseconds of a step, ours and PyTorch's."""
+    """Milliseconds per step, ours and PyTorch's."""
     import torch
 
     import tautograd
@@ -54,7 +55,7 @@ def exponent(sizes: list[int], times: list[float]) -> float:
 
 
 def plot(found: dict[str, Any]) -> str:
-    """The sweeps side by side, in logarithms on both sides."""
+    """The sweeps side by side, on logarithmic axes."""
     wide, high, parts = 300, 240, []
     for at, (name, sweep) in enumerate(found.items()):
         sizes, left = sweep["sizes"], 50 + at * (wide + 60)

@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python3 tools/gpu/one_rank.py      # exit status 1 if one of them is wrong
 
-One GPU can show no more than one rank: NCCL refuses two on a device.
+One GPU can test only one rank: NCCL refuses two on a device.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tautograd.distributed as dist
 
 
 def collectives(x: Any) -> dict[str, Callable[[], Any]]:
-    """Calls that leave a world of one rank with what it had, by name."""
+    """Calls that leave a world of one rank unchanged, by name."""
     out = torch.empty_like(x)
 
     def into(call: Callable[[], Any]) -> Any:

@@ -1,12 +1,12 @@
-"""Every operation record on the GPU: forward and gradients, beside the CPU in double precision.
+"""Every operation record on the GPU: forward and gradients, compared with the CPU in double precision.
 
-The samples of `tests/ops` run on the GPU in a dtype, on the CPU in that dtype, and on the CPU in
-double precision on the same numbers. An element may be as far from the last as eight times what the
-CPU is in the same dtype, or as sixteen roundings of the dtype at the scale of the result and of the
-samples, which is one; among extreme numbers, at the scale of the element. What is not finite must
-be so alike; integers and truth values must be equal. Numbers too small to be normal count as zero:
-CuPy's kernels flush them. With `OPS_DETERMINISTIC` set, all of it runs under `use_deterministic_algorithms(True)`,
-twice on the GPU, and must give the same bits.
+The samples of `tests/ops` run on the GPU in a dtype, on the CPU in that dtype, and on the CPU in double
+precision on the same numbers. An element may differ from the last by eight times the CPU's error in the
+same dtype, or by sixteen roundings of the dtype at the scale of the result and of the samples, which is
+one; among extreme numbers, at the scale of the element. Non-finite values must match exactly; integers
+and booleans must be equal. Denormal numbers count as zero: CuPy's kernels flush them. With
+`OPS_DETERMINISTIC` set, all of it runs under `use_deterministic_algorithms(True)`, twice on the GPU,
+and must give the same bits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-# The GPU's own streams of random numbers, and memory layouts that a copy to the GPU does not keep.
+# The GPU's own random streams, and memory layouts that a copy to the GPU does not preserve.
 OWN_NUMBERS = ("drawn_",)
 ON_THE_CPU = frozenset(("pack_padded_sequence", "pad_packed_sequence"))
 SAME_MEMORY = frozenset(
     ("as_strided", "as_strided_scatter", "view", "view_as_complex", "view_dtype")
 )
-# CUDA does not stop at a division of integers by zero: nor does PyTorch there.
+# CUDA does not raise on an integer division by zero: nor does PyTorch there.
 NO_ZERO_DIVISION = frozenset(
     ("floor_divide", "fmod", "remainder", "remainder_of_number", "div_rounded")
 )
-# Differences that are known, and why: (record, dtype) among extreme numbers.
+# Known differences and their reasons: (record, dtype) among extreme numbers.
 KNOWN = {
     ("gelu", "float32"): "1 + erf(x) near zero: CUDA's erf is an ulp off, as it is for PyTorch",
     (
@@ -58,7 +58,7 @@ def prepare() -> Any:
 
 
 class Matrix:
-    """The records that one process runs."""
+    """The records that one process tests."""
 
     def __init__(self) -> None:
         self.torch, self.cases = prepare()
@@ -131,7 +131,7 @@ class Matrix:
                 return f"{type(gpu).__name__}: {str(gpu)[:300]} @ {places[-1][-160:] if places else ''}"
             if "ZeroDivision" in str(cpu) and name in NO_ZERO_DIVISION:
                 return None
-            if "view size is not compatible" in str(cpu):  # a copy on the GPU lies in rows
+            if "view size is not compatible" in str(cpu):  # a copy on the GPU is row-major
                 return None
             return f"no error on the GPU; on the CPU {cpu!r}"[:300]
         if self.deterministic:
@@ -177,7 +177,7 @@ def bits_of(outcome: Any) -> list[Any]:
 
 
 def flushed(array: Any) -> Any:
-    """The array with zeros for numbers that are too small to be normal."""
+    """The array with denormal numbers replaced by zeros."""
     if array.dtype.kind not in "fV":
         return array
     small = np.abs(array.astype(np.float64)) < TINY[str(array.dtype)]
@@ -185,7 +185,7 @@ def flushed(array: Any) -> Any:
 
 
 def apart(have: Any, near: Any, exact: Any, extreme: bool) -> str | None:
-    """How far a result is from what it should be, if it is too far."""
+    """How far a result is from the correct one, if that is too far."""
     if near.dtype.kind not in "fcV":
         wrong = have != near
         return f"{int(wrong.sum())} of {wrong.size} differ" if wrong.any() else None

@@ -1,6 +1,7 @@
-"""Where things are, on the GPU: copies between devices, batches, views and whose memory they are, threads, streams.
+"""Placement on the GPU: copies between devices, batches, views and who owns their memory, threads,
+streams.
 
-Each check is a function that returns a line of text, or raises, as those of `rest` are.
+Each check is a function that returns a line of text, or raises, as in `rest`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Check = tuple[str, Any]
 
 
 def _refused(work: Any, words: str) -> str:
-    """What is said of something that must be refused."""
+    """The message for something that must be refused."""
     try:
         work()
     except RuntimeError as error:
@@ -98,7 +99,7 @@ def views() -> str:
     assert turned[2].storage_offset() == 2
     assert flat.untyped_storage().data_ptr() == turned.untyped_storage().data_ptr()
     kept = nn.Parameter(torch.ones(2, 2, device="cuda"))
-    for _ in range(2):  # a gradient that others look into is copied, not taken
+    for _ in range(2):  # a gradient that others can see is copied, not taken over
         (kept.t() * made[:, :2]).sum().backward()
     assert kept.grad.tolist() == [[2, 38], [30, 18]]
     return "writes through views are seen by all, gradients add up"

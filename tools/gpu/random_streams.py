@@ -40,7 +40,7 @@ FLOATS = ["float32", "float64", "float16", "bfloat16"]
 
 
 def calls(size: int) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """Calls of a namespace with PyTorch's API, by name."""
+    """Calls in a namespace with PyTorch's API, by name."""
     for name in FLOATS:
         options = lambda t, name=name: {"device": "cuda", "dtype": getattr(t, name)}  # noqa: E731
         empty = lambda t, options=options: t.empty(size, **options(t))  # noqa: E731

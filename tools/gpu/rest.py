@@ -1,6 +1,6 @@
-"""What is not an operation, on the GPU: optimizers, modules in half precision, dropout, the trust kit.
+"""Everything but operations on the GPU: optimizers, modules in half precision, dropout, the trust kit.
 
-Each check is a function that returns a line of text, or raises. Losses of trainings on the GPU are
+Each check is a function that returns a line of text, or raises. Training losses on the GPU are
 compared with the CPU's.
 """
 
@@ -71,7 +71,7 @@ def optimizers() -> str:
             _train("cuda", lambda p, k=kind, g=given: getattr(torch.optim, k)(p, **g)),
             _train("cpu", lambda p, k=kind, g=given: getattr(torch.optim, k)(p, **g)),
         )
-        bound = 1e-2 if kind == "LBFGS" else 1e-4  # its line search goes by differences of losses
+        bound = 1e-2 if kind == "LBFGS" else 1e-4  # its line search depends on loss differences
         assert found < bound, f"{kind}: {found}"
         worst, name = max((worst, name), (found, kind))
     return f"{len(options)} optimizers, losses apart by {worst:.1e} at most ({name})"
@@ -141,9 +141,7 @@ def layers() -> str:
             (out * weights).sum().backward()
             grads = [p.grad.clone().cpu() for p in module.parameters() if p.grad is not None]
             outs.append([out.detach().cpu(), *grads])
-        scale = max(
-            float(a.abs().max()) for a in outs[0]
-        )  # some gradients are zero but for rounding
+        scale = max(float(a.abs().max()) for a in outs[0])  # some gradients are zero up to rounding
         for a, b in zip(*outs, strict=True):
             error = float((a - b).abs().max()) / scale
             assert error < 1e-4, f"{name}: {error}"
@@ -262,7 +260,7 @@ def files() -> str:
 
 
 def run_checks() -> list[tuple[str, bool, str]]:
-    """(name, whether it held, a line of text) for each."""
+    """Run all checks: (name, whether it passed, a line of text) for each."""
     found = []
     for name, function in [*CHECKS, *PLACES]:
         try:

@@ -1,8 +1,8 @@
-"""What a compiled step's memory is: parameters and state, gradients, scratch, what calls and graphs hold.
+"""The memory of a compiled step: parameters and state, gradients, scratch, what calls and graphs hold.
 
-    python tools/gpu/step_memory.py gpt-bf16 lstm      # megabytes, and what is alive when scratch is fullest
+    python tools/gpu/step_memory.py gpt-bf16 lstm      # megabytes, and what is alive at peak scratch
 
-`live` is the most that is in use at one time: no plan needs less.
+`live` is the peak of memory in use: no plan needs less.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 
 def parts_of(replay: Any) -> dict[str, float]:
-    """Megabytes of a program's memory on the GPU by what they are for."""
+    """Megabytes of a program's GPU memory, by purpose."""
     from tautograd.cuda import memory
 
     program, found = replay.program, defaultdict(float)
@@ -36,7 +36,7 @@ def parts_of(replay: Any) -> dict[str, float]:
 
 
 def fullest(replay: Any) -> tuple[float, list[str]]:
-    """The most bytes of scratch that are in use at one step, and the buffers that are, the largest first."""
+    """The peak scratch bytes in use at one step, and the buffers alive then, the largest first."""
     from tautograd._compile.program.memory_planning import times_of
     from tautograd._compile.run.replay import _touched
     from tautograd._user_code.sites import resolve

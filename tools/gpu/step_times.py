@@ -4,8 +4,9 @@
     python tools/gpu/step_times.py gpt-f32 --whole --profile 30
     python tools/gpu/step_times.py lstm --ours --set tautograd._ops.on_gpu.lstm._FEW=0      # one way beside another
 
-A step that takes longer to issue than the GPU is busy is bound by the host: by Python, by the driver, by launches.
-Kernels are those that CUPTI saw, through PyTorch's profiler, of either engine. Below, what single launches cost here.
+A step that takes longer to issue than the GPU is busy is bound by the host: by Python, by the driver,
+by launches. The kernels are those that CUPTI saw, through PyTorch's profiler, for either engine.
+Further down: the cost of single launches.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def say(text: str) -> None:
 
 
 def host() -> str:
-    """The host's processor and how busy it is."""
+    """The host's processor and its load."""
     names = [
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -50,7 +51,7 @@ def host() -> str:
 def least(
     work: Callable[[], Any], wait: Callable[[], Any], rounds: int = _ROUNDS
 ) -> tuple[float, float]:
-    """Milliseconds of one step until it is issued, and until it is done: the least of several."""
+    """Milliseconds until one step is issued, and until it is done: the minimum of several."""
     issued = done = float("inf")
     for _ in range(rounds):
         wait()
@@ -63,7 +64,7 @@ def least(
 
 
 def steadily(work: Callable[[], Any], wait: Callable[[], Any], count: int = 20) -> float:
-    """Milliseconds of a step among many."""
+    """Milliseconds per step over many steps: the best of several series."""
     best = float("inf")
     for _ in range(5):
         wait()
@@ -78,7 +79,7 @@ def steadily(work: Callable[[], Any], wait: Callable[[], Any], count: int = 20) 
 def kernels(
     torch: Any, work: Callable[[], Any], wait: Callable[[], Any], count: int = 3
 ) -> dict[str, tuple[int, float]]:
-    """Of each kernel, how often it runs in a step, and its microseconds."""
+    """For each kernel, how often it runs in a step, and its microseconds."""
     wait()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(count):
@@ -99,7 +100,7 @@ def kernels(
 def told(
     torch: Any, label: str, work: Callable[[], Any], wait: Callable[[], Any], most: int
 ) -> None:
-    """Prints the figures of a step."""
+    """Print the figures of a step."""
     for _ in range(4):
         work()
     issued, done = least(work, wait)
@@ -138,7 +139,7 @@ def row(name: str, engines: int, whole: bool, most: int, profile: int) -> None:
 
 
 def single_calls() -> None:
-    """What the host takes for one of each: launches, memory, products."""
+    """The host time for one of each: launches, memory, products."""
     import cupy
     import numpy as np
 

@@ -31,7 +31,7 @@ PROGRAMS = Path(__file__).parent / "programs.json"
 
 
 def listed(only: str, half: str) -> list[dict[str, Any]]:
-    """The jobs, each with its repository and its half: drawn by lot, once, from the names alone."""
+    """The jobs, each with its repository and its half: drawn at random, once, from the names alone."""
     known = json.loads(PROGRAMS.read_text())
     jobs = [
         {**job, "repository": name, "commit": entry["commit"]}
@@ -48,7 +48,7 @@ def listed(only: str, half: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run what is asked for, keep the results, print the table."""
+    """Run what is requested, save the results, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkouts", type=Path)
     parser.add_argument(

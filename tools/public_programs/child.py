@@ -1,4 +1,4 @@
-"""What a program finds in a process of `server`: seeds, a clock that ticks alike, data, and an epilogue."""
+"""A program's environment in a process of `server`: seeds, a deterministic clock, data, an epilogue."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any
 
 
 def stand_in() -> None:
-    """Have data sets made up, and other stand-ins in place, whenever they are imported."""
+    """Replace data sets by generated ones, and install other stand-ins, whenever they are imported."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     sys.meta_path.insert(0, _AfterImport())
 
 
 def main(script: str, *, double: bool) -> None:
-    """Run it, then print what it left."""
+    """Run it, then print what it left behind."""
     import numpy as np
     import torch
 
@@ -50,7 +50,7 @@ def main(script: str, *, double: bool) -> None:
 
 
 def _in_double_precision(torch: Any) -> None:
-    """What a program makes float32 by name is double, too: else it would mix both, and stop."""
+    """Make whatever a program creates as float32 by name double, too: mixing both would stop it."""
     torch.set_default_dtype(torch.float64)
     torch.Tensor.float, torch.nn.Module.float = torch.Tensor.double, torch.nn.Module.double
     torch.float = torch.float32 = torch.float64
@@ -58,9 +58,10 @@ def _in_double_precision(torch: Any) -> None:
 
 
 def _tick(script: str) -> None:
-    """A clock that goes on by a hundredth of a second each time a program reads it, for times that are printed.
+    """A clock that advances by a hundredth of a second each time the program reads it, for printed times.
 
-    What an engine reads for itself, and how often, is its own affair; so is which modules it imports, and when.
+    What an engine reads for itself, and how often, is its own business; so are the modules it imports,
+    and when.
     """
     import torch
 
@@ -113,12 +114,12 @@ def _norm(tensors: list[Any]) -> str:
     return f"{total**0.5:.5g}"
 
 
-# What tells ONNX of torchvision's C++ part, which is not there, and quantized models.
+# torchvision's modules that register its C++ part, which is missing, with ONNX, and quantized models.
 _LEFT_OUT = ("torchvision.ops._register_onnx_ops", "torchvision.models.quantization")
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Changes a module when it has been imported: data sets that are made up, environments by a new name."""
+    """Changes a module after its import: generated data sets, environments under a new name."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name == "torchvision" and path is None:
@@ -127,7 +128,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
             for op in (
                 "nms",
                 "qnms",
-            ):  # without its C++ part torchvision's import asks for these by name
+            ):  # without its C++ part, torchvision's import looks these up by name
                 schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
                 torch.library.define(f"torchvision::{op}", schema)
         if name in _LEFT_OUT:
@@ -147,7 +148,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 class _Made(importlib.abc.Loader):
-    """Gives a module that is there."""
+    """Returns an existing module."""
 
     def __init__(self, module: Any) -> None:
         self.module = module

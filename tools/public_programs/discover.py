@@ -22,7 +22,7 @@ from .workers import Worker
 
 
 def main() -> None:
-    """Try, and write the list anew after each repository."""
+    """Try them, and rewrite the list after each repository."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("programs", type=Path, help="read, extended and written")

@@ -1,7 +1,7 @@
-"""Whether two texts are the same, the same to rounding, or not.
+"""Whether two texts are the same, the same up to rounding, or different.
 
-To rounding: the same words, and numbers that are within `RELATIVE` of each other, or one unit of the
-last place printed, or, where several stand in a row, within that share of the largest of the row.
+Up to rounding means the same words, and numbers within `RELATIVE` of each other, or one unit of the
+last printed place, or, if several stand in a row, within that fraction of the largest of the row.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ def verdict(expected: str, got: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without addresses in memory, which change from run to run, and the engine's own name."""
+    """The text without memory addresses, which change from run to run, and the engine's own name."""
     text = _ADDRESS.sub("0x", text)
     return text.replace("tautograd.", "torch.").replace("+tautograd", "").replace("+cpu", "")
 
 
 def words(text: str) -> str:
-    """The text without its numbers; spaces only line numbers up."""
+    """The text without its numbers and without spaces, which only align them."""
     return "".join(_NUMBER.sub("#", text).split())
 
 
 def numbers(text: str) -> list[str]:
-    """The numbers of a text, as they stand there."""
+    """The numbers in a text, as written."""
     return _NUMBER.findall(text)
 
 
 def close(a: str, b: str) -> bool:
-    """Whether two numbers, as printed, are the same to rounding."""
+    """Whether two printed numbers are the same up to rounding."""
     if a == b:
         return True
     try:
@@ -62,7 +62,7 @@ def close(a: str, b: str) -> bool:
 
 
 def first_difference(expected: str, got: str) -> str:
-    """The first line that is not the same, from both."""
+    """The first line that differs, from both."""
     ours, theirs = plain(got).splitlines(), plain(expected).splitlines()
     for a, b in zip(theirs, ours, strict=False):
         if a != b and verdict(a, b) == "differs":

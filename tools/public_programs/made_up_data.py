@@ -1,4 +1,4 @@
-"""Data sets of the sizes and classes that people download, drawn at random: pictures by a seed of their own."""
+"""Randomly generated data sets with the sizes and classes of popular ones; pictures have their own seed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SHAPES: dict[str, tuple[tuple[int, ...], int, int]] = {
     "CIFAR10": ((32, 32, 3), 10, 256),
     "CIFAR100": ((32, 32, 3), 100, 256),
 }
-"""How large a picture is, of how many classes, and how many pictures there are."""
+"""The size of a picture, the number of classes, and the number of pictures."""
 
 
 def replace(module: Any) -> None:
-    """Put them in place of torchvision's classes, with the same arguments."""
+    """Install them in place of torchvision's classes, with the same arguments."""
     for name in SHAPES:
         setattr(module, name, _class(name, getattr(module, name)))
 

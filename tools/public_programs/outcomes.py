@@ -1,4 +1,4 @@
-"""How a program came out: run on both engines, its text compared, and a difference looked into."""
+"""The outcome of a program: run on both engines, its output compared, and a difference investigated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def outcome(
     seconds: int,
     theirs: Run | None = None,
 ) -> dict[str, Any]:
-    """Run one on both (or on tautograd, where it has run on PyTorch); what is to be said of it."""
+    """Run one on both (or on tautograd, if it has run on PyTorch); returns the outcome."""
     rules = json.loads(SIZES.read_text())
     theirs = theirs or workers["torch"].run(checkout, job, rules, seconds)
     if theirs.status:
@@ -32,7 +32,7 @@ def outcome(
     found = judge.verdict(theirs.out, ours.out)
     if found != "differs":
         return {**result, "outcome": found}
-    # What memory holds that nobody has written to differs from run to run, if not between two forks.
+    # Uninitialised memory differs from run to run, though not between two forks.
     again = workers["torch"].run(checkout, job, rules, seconds, filled=True)
     if not spread.same_length([theirs.out, again.out]):
         return {**result, "outcome": "PyTorch differs from run to run"}
@@ -58,7 +58,7 @@ def _elsewhere(
     rules: list[list[str]],
     seconds: int,
 ) -> list[str]:
-    """What PyTorch prints with other instructions and numbers of threads."""
+    """PyTorch's output with other instruction sets and numbers of threads."""
     found = []
     for name, (instructions, threads) in spread.VARIANTS.items():
         if name not in workers:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 REASONS = Path(__file__).parent / "reasons.json"
-"""Why a program's text is another one, where somebody has looked into it."""
+"""Why a program's output differs, if somebody has investigated it."""
 
 INTRODUCTION = """# Public programs
 
@@ -55,7 +55,7 @@ MEANING = {
 
 
 def kept(page: str, results: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a page for programs that were not run this time, as results with a ratio alone."""
+    """The rows of a page for programs that were not run this time, as results with only a ratio."""
     found = []
     for line in page.partition("## Each program")[2].splitlines():
         cells = [c.replace("\\|", "|") for c in re.split(r" (?<!\\)\| ", line.strip("| "))]
@@ -74,7 +74,7 @@ def kept(page: str, results: dict[str, Any]) -> list[dict[str, Any]]:
 def written(
     results: list[dict[str, Any]], start: dict[str, float], before: list[dict[str, Any]]
 ) -> str:
-    """Markdown; `before` are rows of an earlier page."""
+    """The page in Markdown; `before` are rows of an earlier page."""
     counted = [r for r in [*results, *before] if r["outcome"] in MEANING]
     reasons: dict[str, str] = json.loads(REASONS.read_text(encoding="utf-8"))
     lines = [
@@ -134,7 +134,7 @@ def _count(results: list[dict[str, Any]], outcome: str, half: str) -> str:
 
 
 def _ratio(r: dict[str, Any], start: dict[str, float]) -> float:
-    """CPU time of the whole process, its imports too, as a share of PyTorch's."""
+    """CPU time of the whole process, including imports, relative to PyTorch's."""
     if "ratio" in r:
         return float(r["ratio"])
     return float((r["cpu"] + start["tautograd"]) / (r["torch_cpu"] + start["torch"]))
@@ -157,7 +157,7 @@ def _slowest(results: list[dict[str, Any]], start: dict[str, float]) -> list[str
 
 
 def _apart(r: dict[str, Any]) -> str:
-    """The ratio without imports, and PyTorch's time, where they were measured."""
+    """The ratio without imports, and PyTorch's time, if measured."""
     if "ratio" in r:
         return "– | –"
     return f"{r['cpu'] / max(r['torch_cpu'], 1e-3):.2f} | {r['torch_cpu']:.1f}"

@@ -1,9 +1,9 @@
-"""A process that has one engine loaded and forks for each program it is sent, one line of JSON each.
+"""A process that has one engine loaded and forks for each program it receives, one line of JSON each.
 
 The fork runs the program as its main module: on PyTorch as `python` would, on tautograd as
-`taut run --as-torch` would. What makes two runs print different text for no fault of an engine is
-settled before: seeds, the clock, the data sets that would be downloaded, pictures on a screen. What a
-program leaves in its names is printed after its own text (`epilogue`), for many print nothing.
+`taut run --as-torch` would. Whatever makes two runs print different text through no fault of an engine is
+fixed beforehand: seeds, the clock, the data sets that would be downloaded, pictures on a screen. What a
+program leaves in its variables is printed after its own output (`epilogue`), since many print nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ HERE = Path(__file__).resolve().parent
 
 
 SHARED = ("matplotlib.pyplot", "einops", "torchvision", "tqdm")
-"""What so many programs import that it is loaded once."""
+"""Imports common enough to be preloaded."""
 
 
 def load(engine: str, threads: int) -> float:
-    """Import the engine, and what nearly every program imports; the CPU time of the engine alone."""
+    """Import the engine, and what nearly every program imports; returns the CPU time of the engine alone."""
     if engine == "tautograd":
         from tautograd._cli import as_torch
 
@@ -48,7 +48,7 @@ def load(engine: str, threads: int) -> float:
     for name in SHARED:
         try:
             importlib.import_module(name)
-        except Exception as error:  # a program that wants it says so again
+        except Exception as error:  # a program that needs it raises the error again
             print(f"{engine}: {name}: {error}", file=sys.stderr)
     return start
 
@@ -72,7 +72,7 @@ def run(request: dict[str, Any]) -> None:
 
 
 def _fill_memory() -> None:
-    """Have glibc fill memory that it gives away or takes back, which a program must not read before it writes."""
+    """Have glibc fill memory on malloc and free, so that reads of uninitialised memory show."""
     import ctypes
 
     perturb = -6  # M_PERTURB in malloc.h
@@ -80,7 +80,7 @@ def _fill_memory() -> None:
 
 
 def serve(engine: str, threads: int) -> None:
-    """Load, then fork for each line that comes."""
+    """Load, then fork for each line received."""
     print(json.dumps({"cpu": load(engine, threads)}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

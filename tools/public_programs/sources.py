@@ -1,7 +1,7 @@
-"""A program's text: a file's, a notebook's cells in a row, or a block of a page of documentation.
+"""A program's text: a file, the concatenated cells of a notebook, or a block of a documentation page.
 
-`README.md#3` is the third block of Python there. Sizes (epochs, steps) are made small by rules that are
-data: a pattern, and what stands for it.
+`README.md#3` is the third Python block there. Sizes (epochs, steps) are reduced by rules that are
+data: a pattern, and its replacement.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _MAGIC = re.compile(r"^\s*[%!?].*$", re.M)
 
 
 def blocks(page: str) -> list[str]:
-    """The blocks of Python on a page of Markdown."""
+    """The Python blocks in a Markdown page."""
     return [match.group(1) for match in _BLOCK.finditer(page)]
 
 
 def cells(notebook: str) -> str:
-    """The code of a notebook, without what only a notebook understands."""
+    """The code of a notebook, without magics."""
     read = json.loads(notebook)
     found = read.get("cells") or [c for w in read.get("worksheets", []) for c in w["cells"]]
     code = (
@@ -41,14 +41,14 @@ def program(folder: Path, name: str) -> str:
 
 
 def smaller(text: str, rules: Iterable[Sequence[str]]) -> str:
-    """The text with its sizes changed."""
+    """The text with its sizes reduced."""
     for pattern, replacement in rules:
         text = re.sub(pattern, replacement, text)
     return text
 
 
 def candidates(folder: Path) -> Iterator[str]:
-    """Names of what could be a program in a checkout: it names torch, parses, and does something."""
+    """Names of possible programs in a checkout: each mentions torch, parses, and does something."""
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_file() or re.search(r"(^|/)(\.|setup\.py|tests?/|test_|conftest)", name):
@@ -73,7 +73,7 @@ def candidates(folder: Path) -> Iterator[str]:
 
 
 def _does(node: ast.stmt) -> bool:
-    """Whether a statement at the top of a file does more than define."""
+    """Whether a top-level statement does more than define."""
     if isinstance(node, ast.If):
         return "__name__" in ast.unparse(node.test)
     if isinstance(node, ast.Expr):

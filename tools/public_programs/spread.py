@@ -1,10 +1,12 @@
-"""What PyTorch prints of a program on other processors: where it does not agree with itself, nothing is determined.
+"""PyTorch's output for a program on other processors: where it disagrees with itself, nothing is
+determined.
 
-PyTorch sums in another order with another number of threads or another set of instructions, and what it gives for
-memory that nobody has written is whatever was there. `VARIANTS` are such runs of PyTorch alone. A line whose words
-they do not share has no words that tautograd could print; a number is the same if it is no further from one of
-PyTorch's own than `TIMES` the distance between the two of them that are furthest apart. A number that changes with what
-unwritten memory holds may be any. What PyTorch's runs agree on is judged as ever.
+PyTorch sums in another order with another number of threads or another instruction set, and
+uninitialised memory holds whatever was there. `VARIANTS` are such runs of PyTorch alone. A line whose
+words they do not share has no words that tautograd must print; a number is the same if it is no further
+from one of PyTorch's own than `TIMES` the distance between the two of them that are furthest apart. A
+number that depends on uninitialised memory may be anything. What PyTorch's runs agree on is judged as
+usual.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from . import judge
 
 TIMES = 2.0
-"""How many times PyTorch's own spread: a handful of its runs shows a part of what it might print."""
+"""Multiples of PyTorch's own spread: a handful of runs shows only a part of what it might print."""
 
 NATIVE: dict[str, str] = {}
 AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "AVX2"}
@@ -31,13 +33,13 @@ VARIANTS: dict[str, tuple[Mapping[str, str], int]] = {
     "4 threads": (NATIVE, 4),
     "avx2, 3 threads": (AVX2, 3),
 }
-"""Instructions that PyTorch, oneDNN and MKL are told to keep to, and threads."""
+"""Instruction sets that PyTorch, oneDNN and MKL are restricted to, and threads."""
 
 
 def agrees(expected: str, filled: str, others: Sequence[str], got: str) -> bool:
-    """Whether `got` is what PyTorch prints, as far as PyTorch's own texts determine it.
+    """Whether `got` is what PyTorch prints, as far as PyTorch's own outputs determine it.
 
-    `filled` is of the processor of `expected`, with other contents of unwritten memory.
+    `filled` is from the processor of `expected`, with other contents of uninitialised memory.
     """
     own = [judge.plain(text).splitlines() for text in (expected, filled, *others)]
     ours = judge.plain(got).splitlines()
@@ -47,7 +49,7 @@ def agrees(expected: str, filled: str, others: Sequence[str], got: str) -> bool:
 
 
 def first_spread(expected: str, others: Sequence[str], got: str) -> str:
-    """The first line that differs from PyTorch's here: PyTorch's, ours, and what PyTorch prints of it elsewhere."""
+    """The first line that differs from PyTorch's here: PyTorch's, ours, and PyTorch's elsewhere."""
     own = [judge.plain(text).splitlines() for text in (expected, *others)]
     for theirs, our in zip(zip(*own, strict=True), judge.plain(got).splitlines(), strict=True):
         if judge.verdict(theirs[0], our) == "differs":
@@ -59,7 +61,7 @@ def first_spread(expected: str, others: Sequence[str], got: str) -> str:
 
 
 def same_length(texts: Sequence[str]) -> bool:
-    """Whether they have as many lines, so that each has its counterpart."""
+    """Whether they have the same number of lines, so that each has its counterpart."""
     return len({len(text.splitlines()) for text in texts}) == 1
 
 

@@ -1,4 +1,4 @@
-"""Runs a program on an engine in a copy of its repository, by a server that is started when first asked."""
+"""Runs a program on an engine in a copy of its repository, through a server that is started lazily."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class Worker:
         environment.update(instructions or {})
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment[name] = str(threads)
-        # Both engines get memory in pages of one size. NumPy asks for huge ones, which a virtual machine may have
-        # given back to its host: then a page takes longer to come back than what is computed in it.
+        # Both engines get memory in pages of one size. NumPy asks for huge pages, which a virtual
+        # machine may have returned to its host: getting such a page back then takes longer than the
+        # computation in it.
         environment["NUMPY_MADVISE_HUGEPAGE"] = "0"
         self._process = subprocess.Popen(
             [sys.executable, str(SERVER), engine, str(threads)],
@@ -62,7 +63,7 @@ class Worker:
         double: bool = False,
         filled: bool = False,
     ) -> Run:
-        """The program of a job, in a fresh copy of the checkout; `filled`: new memory is not what it happens to be."""
+        """Run a job's program in a fresh copy of the checkout; `filled` fills new memory with a pattern."""
         with tempfile.TemporaryDirectory(prefix="program-") as scratch:
             folder = Path(scratch) / "checkout"
             shutil.copytree(checkout, folder, symlinks=True)
@@ -94,7 +95,7 @@ class Worker:
 
 
 def _place(folder: Path, job: dict[str, Any], rules: list[list[str]]) -> Path:
-    """Write the program where it belongs in the copy; where that is."""
+    """Write the program to its place in the copy; returns the path."""
     text = sources.program(folder, job["run"])
     text = sources.smaller(text, [*job.get("sizes", []), *rules])
     path = folder / job["run"].partition("#")[0]

@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
 def _differences(
     op: Any, dtype: str, other: Any, options: argparse.Namespace, counts: Counter[str]
 ) -> list[str]:
-    """What each sample of an operation shows, the same words once."""
+    """The differences in the samples of an operation, without duplicates."""
     kind = getattr(torch, dtype)
     wants_gradient = kind in op.supported_backward_dtypes("cpu")
     samples = _samples(op, kind, wants_gradient, options.most, counts)
@@ -115,7 +115,7 @@ def _differences(
 
 
 def _samples(op: Any, kind: Any, wants: bool, most: int, counts: Counter[str]) -> list[Any]:
-    """Samples as they travel, each with what it does to a result before it is differentiated."""
+    """Samples in serialised form, each with what it does to a result before differentiation."""
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002
     torch.manual_seed(SEED)
@@ -157,7 +157,7 @@ def _of_sample(
     gradients = difference(ours[1], theirs[1], None, None)
     counts["gradients"] += theirs[1] is not None
     if values or gradients:
-        # Only where the numbers are not within a few roundings is it asked what rounding explains.
+        # Only if the numbers are not within a few roundings is the effect of rounding determined.
         arguments, process = sample
         truth = _wide(op, arguments, process)
         eps = EPS.get(dtype, EPS["float32"])
@@ -180,7 +180,7 @@ def _wide(op: Any, sample: Any, process: Any, moved: float = 0.0) -> Any:
 
 
 def _rounded(nest: Any, eps: float) -> Any:
-    """A sample whose floating numbers are each moved by at most a unit in the last place."""
+    """A sample with each of its floating-point numbers moved by at most a unit in the last place."""
     if isinstance(nest, CarriedTensor):
         if nest.dtype not in EPS:
             return nest

@@ -1,8 +1,8 @@
-"""Arguments and results on their way between two processes that have different engines.
+"""Serialises arguments and results between two processes that have different engines.
 
-A tensor travels as an array with its dtype, strides and whether it wants a gradient; dtypes, devices, layouts and
-sizes by their names; numbers, texts and nests as they are. What cannot travel (a generator, a function) raises
-`NotCarried`.
+A tensor becomes an array with its dtype, strides and `requires_grad`; dtypes, devices, layouts and
+sizes become their names; numbers, strings and nests are kept. What cannot be serialised (a generator, a
+function) raises `NotCarried`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-# Dtypes that NumPy lacks travel as whole numbers of their width.
+# Dtypes that NumPy lacks are sent as integers of their width.
 _BITS = {"bfloat16": "int16"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 
 
 class NotCarried(Exception):
-    """A value that cannot be handed to the other engine."""
+    """A value that cannot be passed to the other engine."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class CarriedTensor:
     requires_grad: bool
 
     def wide(self) -> Any:
-        """Its values as float64 or complex128, whole numbers as they are."""
+        """Its values as float64 or complex128, integers unchanged."""
         if self.dtype == "bfloat16":
             bits = self.array.astype(np.int32) << 16
             return bits.view(np.float32).astype(np.float64)
@@ -39,7 +39,7 @@ class CarriedTensor:
 
 @dataclass
 class Named:
-    """Something of the engine's that has a name: a dtype, a layout, a memory format."""
+    """A named object of the engine's: a dtype, a layout, a memory format."""
 
     name: str
 
@@ -50,7 +50,7 @@ class CarriedSize:
 
 
 def packed(value: Any, engine: Any) -> Any:
-    """A nest of an engine's values, as it travels."""
+    """A nest of an engine's values, in serialised form."""
     if isinstance(value, engine.Tensor):
         return _packed_tensor(value, engine)
     if isinstance(value, engine.Size):
@@ -86,7 +86,7 @@ def _packed_tensor(tensor: Any, engine: Any) -> CarriedTensor:
 
 
 def unpacked(value: Any, engine: Any, *, wide: bool = False) -> Any:
-    """What travelled, as the values of an engine; `wide` makes every floating tensor float64 or complex128."""
+    """Values of an engine from serialised ones; `wide` makes floating-point tensors float64 or complex128."""
     if isinstance(value, CarriedTensor):
         return _unpacked_tensor(value, engine, wide=wide)
     if isinstance(value, CarriedSize):
@@ -125,12 +125,12 @@ def _unpacked_tensor(carried: CarriedTensor, engine: Any, *, wide: bool) -> Any:
 
 
 def _needs_strides(carried: CarriedTensor) -> bool:
-    """Whether the tensor's memory is laid out otherwise than row by row, each element in a place of its own."""
+    """Whether the tensor's memory layout is not row-major, with each element in a place of its own."""
     order = sorted(zip(carried.strides, carried.array.shape, strict=True))
     reach = 1
     for stride, size in order:
         if size > 1 and stride < reach:
-            return False  # elements share memory: it cannot be written one by one
+            return False  # elements share memory, so they cannot be written one by one
         reach = max(reach, stride * size)
     row = 1
     for stride, size in zip(reversed(carried.strides), reversed(carried.array.shape), strict=True):

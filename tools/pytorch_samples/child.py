@@ -1,4 +1,4 @@
-"""The process that has tautograd under the name `torch`, and PyTorch's table of operations run on that."""
+"""The process with tautograd under the name `torch`, and PyTorch's table of operations run on that."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def main() -> None:
 
 
 def _processes(op: Any, dtype: Any, count: int) -> list[Any]:
-    """What each sample does to its result before it is differentiated: a function, which cannot travel.
+    """What each sample does to its result before differentiation: a function, which cannot be serialised.
 
-    It is taken from the samples that the table makes here; these must be as many as those that came.
+    It is taken from the samples that the table makes here; there must be as many as were received.
     """
     if op is None:
         return [None] * count

@@ -1,4 +1,4 @@
-"""Differences on PyTorch's samples that are known, each with its reason: as data."""
+"""Known differences on PyTorch's samples, each with its reason, as data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Departure(NamedTuple):
-    """What differs in the operations of these names, and why that is as it should be."""
+    """What differs in the operations of these names, and why that is correct."""
 
     operations: str  # a regular expression for the whole name
-    said: str  # one that is searched in what was found
+    said: str  # a regular expression searched in the finding
     reason: str
 
 
@@ -55,7 +55,7 @@ DEPARTURES: tuple[Departure, ...] = (
 
 
 def reason_for(operation: str, dtype: str, said: str) -> str:
-    """Why a difference is known, or an empty text."""
+    """The reason for a known difference, or an empty string."""
     for departure in DEPARTURES:
         if re.fullmatch(departure.operations, operation) and re.search(departure.said, said):
             return departure.reason

@@ -16,7 +16,7 @@ SEED = 11
 
 
 class Incoming:
-    """Gradients for the results of a sample, one after the other, the same on every engine."""
+    """Gradients for the results of a sample, in sequence, the same on every engine."""
 
     def __init__(self, engine: Any, moved: float = 0.0) -> None:
         self._engine = engine
@@ -27,7 +27,7 @@ class Incoming:
         weights = self._numbers.uniform(0.5, 1.5, tuple(tensor.shape))
         if tensor.is_complex():
             weights = weights + 1j * self._numbers.uniform(-0.5, 0.5, tuple(tensor.shape))
-        # Rounded to what the narrowest dtype can hold, so that all engines and dtypes are given the same numbers.
+        # Rounded to the narrowest dtype, so that all engines and dtypes receive the same numbers.
         rounded = np.round(weights * 16) / 16
         if self._moved:
             rounded = rounded * (1 + self._moved * self._numbers.choice([-1.0, 1.0], weights.shape))
@@ -43,12 +43,12 @@ def evaluated(
     process: Any = None,
     moved: float = 0.0,
 ) -> tuple[Any, Any]:
-    """Results and gradients of a carried sample `(input, args, kwargs)`, as they travel.
+    """Results and gradients of a serialised sample `(input, args, kwargs)`, serialised.
 
-    `moved`: how far, relative to themselves, incoming gradients are moved.
+    `moved` is how far, relative to themselves, incoming gradients are moved.
     """
     default = engine.get_default_dtype()
-    if wide:  # whole numbers become floating ones of the default dtype
+    if wide:  # integers become floats of the default dtype
         engine.set_default_dtype(engine.float64)
     try:
         return _evaluated(op, unpacked(sample, engine, wide=wide), engine, process, moved)
@@ -62,7 +62,7 @@ def _evaluated(op: Any, arguments: Any, engine: Any, process: Any, moved: float)
     leaves = [t for t in tensors((first, args, kwargs), engine) if t.requires_grad]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # What makes inputs symmetric or triangular, where the operation reads a part of them only.
+        # Makes inputs symmetric or triangular, where the operation reads only a part of them.
         call = op.gradcheck_wrapper if leaves else lambda function, *a, **k: function(*a, **k)
         result = call(op.get_op(), first, *args, **kwargs)
         if isinstance(result, Absent):

@@ -1,13 +1,13 @@
-"""Whether tautograd's numbers are as right as PyTorch's, by a bound that is derived for each sample.
+"""Whether tautograd's numbers are as accurate as PyTorch's, by a bound derived for each sample.
 
-The truth is PyTorch's result in double precision, of the same inputs. An evaluation may be off by a few roundings of
-each result, by as much as PyTorch's own is, and by as much as rounding the inputs once would move the result (what
-a backward-stable algorithm gives): elementwise
+The truth is PyTorch's result in double precision, for the same inputs. An evaluation may be off by a
+few roundings of each result, by as much as PyTorch's own is, and by as much as rounding the inputs once
+would move the result (what a backward-stable algorithm gives): elementwise
 
     |ours - PyTorch's| <= 8 eps |PyTorch's| + 4 (max |PyTorch's - truth| + max |truth of rounded inputs - truth|)
 
-or the same with the truth in place of PyTorch's. Where a NaN or an infinity stands, the same must stand. Whole
-numbers and truth values are equal.
+or the same with the truth in place of PyTorch's. NaNs and infinities must be in the same places. Integers
+and booleans must be equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPS = {
 
 
 def difference(ours: Any, theirs: Any, truth: Any, moved: Any) -> str:
-    """What is wrong with a list of carried tensors; empty where nothing is."""
+    """What is wrong with a list of serialised tensors; empty if nothing is."""
     if ours is None or theirs is None:
         return "" if ours is theirs else f"{_named(ours)} where PyTorch has {_named(theirs)}"
     if len(ours) != len(theirs):

@@ -96,7 +96,7 @@ def _counted(path: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _reference(path: str, options: argparse.Namespace) -> tuple[int, list[dict[str, Any]]]:
-    """How many tests there are, and how those that were drawn end on PyTorch."""
+    """How many tests there are, and the outcomes on PyTorch of those drawn."""
     name = f"{path.replace('/', '.')}.{options.most}.json"
     kept = Path(options.reference) / name if options.reference else None
     if kept is not None and kept.exists():
@@ -124,7 +124,7 @@ def _run(
 
 
 def _kind(row: dict[str, Any]) -> str:
-    """A failure without what is only this test's: numbers, and the text in quotes beyond the first."""
+    """A failure without what is specific to one test: numbers, and quoted text beyond the first."""
     said = str(row["said"]).partition("\n")[0]
     missing = re.search(r"has no '(torch[\w.]*)'|there is no (torch[\w.]*)", said)
     if missing:

@@ -1,9 +1,9 @@
-"""What stands for a name of PyTorch's that tautograd lacks, while a test file is being loaded.
+"""Stands in for PyTorch names that tautograd lacks, while a test file is being loaded.
 
-A test file imports private names and computes lists of devices at its top. One name that is missing must not take
-the whole file with it, so it is stood for by an `Absent`: false, empty, and in calls without effect. Once tests run,
-an `Absent` that a test uses raises; one that PyTorch's test harness uses (to reset a compiler that is not there)
-stays without effect.
+A test file imports private names and computes lists of devices at top level. One missing name must not
+prevent the whole file from loading, so it is replaced by an `Absent`: false, empty, and a no-op when
+called. Once tests run, an `Absent` that a test uses raises; one that PyTorch's test harness uses (to
+reset a compiler that does not exist) stays a no-op.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import types
 from typing import Any
 
 loading = 0
-"""How many files are being loaded, one from within the other."""
+"""The nesting depth of files being loaded."""
 
 
 def getattr_(owner: Any, name: str, *default: Any) -> Any:
-    """`getattr` for the files that are loaded: who names a default asks whether there is such a name."""
+    """`getattr` for the loaded files: a call with a default tests whether the name exists."""
     if not default:
         return getattr(owner, name)
     found = default[0] if isinstance(owner, Absent) else getattr(owner, name, default[0])

@@ -1,7 +1,7 @@
 """Loads one test file on one engine and runs the tests it is asked for, each line of its output an outcome.
 
-Tests run in processes forked from the one that has loaded the file, a score of tests in each. A test that takes too
-long, or ends its process, is reported as that, and the next test runs in a new process.
+Tests run in processes forked from the one that has loaded the file, twenty tests in each. A test that
+takes too long, or kills its process, is reported as such, and the next test runs in a new process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def collected(module: ModuleType) -> dict[str, unittest.TestCase]:
-    """The tests of a file by class and name. Classes that it imports from elsewhere are not its own."""
+    """The tests of a file by class and name, without classes imported from elsewhere."""
     loader = unittest.TestLoader()
     return {
         f"{kind.__name__}.{name}": kind(name)
@@ -61,7 +61,7 @@ def collected(module: ModuleType) -> dict[str, unittest.TestCase]:
 def outcomes(
     tests: dict[str, unittest.TestCase], wanted: list[str], seconds: float
 ) -> Iterator[dict[str, Any]]:
-    """How each of the wanted tests ends."""
+    """The outcome of each of the requested tests."""
     todo = []
     for name in wanted:
         if name in tests:

@@ -1,10 +1,10 @@
 """Loads PyTorch's test files, and the harness they import, on either engine.
 
-The text of a test file is read from a git directory of PyTorch. On PyTorch it runs as it is. On tautograd `torch` is
-tautograd, and PyTorch's harness (`torch.testing._internal`, and what compares tensors) is the text of the installed
-PyTorch, run on tautograd: so tests are made, named and judged in the same way on both. Names that are missing are
-stood for while a file is loaded (`absent`). A statement at the top of a file that fails leaves `Absent`s; an entry of
-a table such as `op_db` that fails is left out.
+The text of a test file is read from a git directory of PyTorch. On PyTorch it runs unchanged. On
+tautograd `torch` is tautograd, and PyTorch's harness (`torch.testing._internal`, and what compares
+tensors) is the text of the installed PyTorch, run on tautograd: so tests are generated, named and
+judged in the same way on both. Missing names have stand-ins while a file is loaded (`absent`). A
+top-level statement that fails leaves `Absent`s; a failing entry of a table such as `op_db` is skipped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ HARNESS = (
 )
 
 
-# What test files call before their tests: a compiled library of tests, a switch for warnings of PyTorch's own. None of
-# it changes what a test compares, so it is done without effect.
+# Functions that test files call before their tests: a compiled library of tests, a switch for PyTorch's
+# own warnings. None of them changes what a test compares, so they are no-ops.
 WITHOUT_EFFECT = (
     "torch.ops.load_library",
     "torch._C._debug_only_are_vmap_fallback_warnings_enabled",
@@ -148,7 +148,7 @@ class Loader:
         return find
 
     def _beside(self, name: str) -> ModuleType | None:
-        """A module that stands beside the test file in PyTorch's repository."""
+        """A module beside the test file in PyTorch's repository."""
         for folder in self._folders:
             path = f"{folder}/{name.replace('.', '/')}.py"
             text = text_of(self._git_dir, path)
@@ -157,7 +157,7 @@ class Loader:
         return None
 
     def module(self, name: str) -> ModuleType | None:
-        """The module of a dotted name: the harness's from PyTorch's text, others tautograd's."""
+        """The module with a dotted name: the harness's from PyTorch's text, others tautograd's."""
         if any(name == part or name.startswith(f"{part}.") for part in HARNESS):
             known = sys.modules.get(name)
             return known if known is not None else self._of_harness(name)
@@ -181,7 +181,7 @@ class Loader:
 
 
 class View(ModuleType):
-    """A module as a test file sees it: its parts, or what stands for those that are missing."""
+    """A module as a test file sees it: its parts, or stand-ins for those that are missing."""
 
     def __init__(self, loader: Loader, name: str, harness: bool) -> None:
         super().__init__(name)
@@ -225,7 +225,7 @@ class View(ModuleType):
 
 
 class _Operators:
-    """A namespace of `torch.ops` as the harness sees it: its tables name operators of PyTorch's inside."""
+    """A namespace of `torch.ops` as the harness sees it: its tables name PyTorch's internal operators."""
 
     def __init__(self, operators: Any, name: str) -> None:
         self._operators, self._name = operators, name
@@ -238,7 +238,7 @@ class _Operators:
 
 
 def _kept(make: Any) -> list[Any]:
-    """An entry of a table, if it can be made."""
+    """An entry of a table, if it can be created."""
     try:
         return [make()]
     except Exception:
@@ -246,7 +246,7 @@ def _kept(make: Any) -> list[Any]:
 
 
 def _entry_by_entry(statement: ast.stmt) -> ast.stmt:
-    """A long list at the top of a file: each entry for itself."""
+    """A long top-level list, evaluated entry by entry."""
     value = getattr(statement, "value", None)
     if (
         isinstance(statement, ast.Assign | ast.AnnAssign)

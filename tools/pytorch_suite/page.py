@@ -9,7 +9,7 @@ BEGIN, END = "<!-- pytorch_suite -->", "<!-- end of pytorch_suite -->"
 
 
 def rewritten(page: str, counts: list[dict[str, Any]]) -> str:
-    """The page with its rows of these files written anew; rows of other files stay."""
+    """The page with its rows for these files rewritten; rows of other files stay."""
     before, _, rest = page.partition(BEGIN)
     old, _, after = rest.partition(END)
     rows = {m[1]: m[0] for m in re.finditer(r"^\| `([^`]+)` \|.*$", old, re.M)}

@@ -1,14 +1,14 @@
-"""Makes `import torch` mean tautograd, for this process and the ones it starts.
+"""Makes `import torch` mean tautograd, in this process and its children.
 
-A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
+A finder at the head of `sys.meta_path` resolves `torch` and everything below it to tautograd's
 module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
-installed PyTorch is not looked at. Only `torch` itself and `torch.version` are twins of tautograd's
-(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks is an
-`ImportError` that names it and the nearest name there is. (`safetensors.torch` is answered for, too.)
+installed PyTorch is ignored. Only `torch` itself and `torch.version` are twins of tautograd's
+(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks raises an
+`ImportError` with the nearest existing name. (`safetensors.torch` is resolved, too.)
 
-A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
-itself hands down, the module search path: the folder `_torch_path` beside this file holds a package
-called `torch` that does nothing but put tautograd in its own place. `PYTHONPATH` carries it to new
+A child process starts with a fresh `sys.meta_path`. It is reached by the one thing that Python
+itself passes on, the module search path: the folder `_torch_path` beside this file holds a package
+called `torch` that does nothing but replace itself with tautograd. `PYTHONPATH` carries it to new
 interpreters, and `sys.path` to the workers that multiprocessing spawns.
 """
 
@@ -30,14 +30,14 @@ from tautograd.torch_version import TorchVersion
 from .twin_module import twin_of
 
 _FOREIGN, _OWN = "torch", "tautograd"
-_STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
-# Modules of other packages that are made of PyTorch, and those that do the same here.
+_STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part naming the implementation
+# Modules of other packages that are built on PyTorch, and their equivalents here.
 _OF_OTHERS = {
     "safetensors.torch": "tautograd.safetensors",
     "functorch": "tautograd._functorch",
     "functorch.experimental": "tautograd._functorch.experimental",
 }
-# Functions of `torch` that PyTorch has from another file, and names by it.
+# Functions of `torch` that PyTorch defines in another file, and names after it.
 _OF_FUNCTIONAL = (
     *("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "cdist"),
     *("broadcast_tensors", "cartesian_prod", "chain_matmul", "einsum", "lu", "meshgrid"),
@@ -46,11 +46,11 @@ _OF_FUNCTIONAL = (
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
 _alias_of: dict[str, str] = {}
-"""The `torch` path of each of tautograd's modules met so far, by the module's own name."""
+"""The `torch` path of each of tautograd's modules seen so far, by the module's own name."""
 
 
 def install(*, for_child_processes: bool = False) -> None:
-    """From here on, `import torch` gives tautograd. Calling it again changes nothing."""
+    """From now on, `import torch` gives tautograd. Idempotent."""
     loaded = sys.modules.get(_FOREIGN)
     if loaded is not None and loaded.__name__ != _OWN and not _is_stand_in(loaded):
         raise RuntimeError("PyTorch is already imported in this process; it cannot be replaced now")
@@ -62,7 +62,7 @@ def install(*, for_child_processes: bool = False) -> None:
 
 
 def take_the_place_of(stand_in: str) -> None:
-    """Called by the stand-in `torch` package in a child process: puts tautograd in its place."""
+    """Called by the stand-in `torch` package in a child process: replaces it with tautograd."""
     install(for_child_processes=True)
     module = _own_module(stand_in)
     _explain_what_is_missing(module, stand_in)
@@ -75,7 +75,7 @@ def _is_stand_in(module: ModuleType) -> bool:
 
 def _hand_down() -> None:
     if _TORCH_PATH not in sys.path:
-        # Behind the script's own folder, ahead of every installed package: PYTHONPATH's place.
+        # After the script's own folder, before every installed package: PYTHONPATH's place.
         sys.path.insert(0 if sys.flags.safe_path else 1, _TORCH_PATH)
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _TORCH_PATH not in inherited:
@@ -101,13 +101,13 @@ class _AliasFinder(MetaPathFinder):
 
 
 class _AliasLoader(Loader):
-    """Puts the module it was given in place of the empty one that the import system made."""
+    """Substitutes its module for the empty one created by the import system."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes what it finds in sys.modules afterwards. (Returning the module
+        # Afterwards the import system takes whatever is in sys.modules. (Returning the module
         # from create_module instead would overwrite its __spec__ with the alias's.)
         name = module.__name__
         _explain_what_is_missing(self._module, name)
@@ -116,10 +116,10 @@ class _AliasLoader(Loader):
 
 
 def _alias_loaded_parts(module: ModuleType, foreign_name: str) -> None:
-    """Make known, under `torch`'s name, the submodules that this package has imported by itself.
+    """Register, under `torch`'s name, the submodules that this package has already imported.
 
-    The import system puts a submodule it loads into its package, over whatever has that name there:
-    in `torch.autograd`, `gradcheck` is a module, and then the function that came from it.
+    The import system binds a submodule it loads in its package, over any existing attribute of that name:
+    in `torch.autograd`, `gradcheck` is first a module, and then the function imported from it.
     """
     start = f"{module.__name__}."
     for own_name, part in list(sys.modules.items()):
@@ -130,7 +130,7 @@ def _alias_loaded_parts(module: ModuleType, foreign_name: str) -> None:
 
 
 def _own_module(foreign_name: str) -> ModuleType:
-    """tautograd's module for a `torch` path, or an error that names the nearest."""
+    """tautograd's module for a `torch` path, or an error with the nearest name."""
     own_name = _OWN + foreign_name.removeprefix(_FOREIGN)
     if foreign_name == _FOREIGN:
         return _torch()
@@ -138,7 +138,7 @@ def _own_module(foreign_name: str) -> ModuleType:
         return _version()
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
-    # A private module of tautograd has nothing to do with PyTorch's of the same name.
+    # A private module of tautograd is unrelated to PyTorch's of the same name.
     if not is_own_affair(parent_name, last):
         if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
             return importlib.import_module(own_name)
@@ -149,17 +149,17 @@ def _own_module(foreign_name: str) -> ModuleType:
 
 
 def _torch() -> ModuleType:
-    """tautograd as PyTorch's programs see it: with the version of PyTorch whose behaviour it has."""
+    """tautograd as programs for PyTorch see it: with the PyTorch version whose behaviour it has."""
     twin = twin_of(
         importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
     )
     _name_functions()
-    twin.__dict__["torch"] = twin  # PyTorch's package has its own name inside it, and some use that
+    twin.__dict__["torch"] = twin  # PyTorch's package contains its own name, and some use that
     return twin
 
 
 def _name_functions() -> None:
-    """Let public functions say that they are PyTorch's: programs read it, and pickles find them by it."""
+    """Set public functions' `__module__` to PyTorch's: programs read it, and pickles find them by it."""
     public = sys.modules.get(f"{_OWN}._ops.declare.public")
     if public is None:
         return
@@ -192,12 +192,12 @@ def _public_names(module: ModuleType) -> Iterator[str]:
 
 
 def _explain_what_is_missing(module: ModuleType, foreign_name: str) -> None:
-    """Make a module of tautograd answer for its missing names in `torch`'s terms."""
+    """Make a module of tautograd report its missing names in `torch`'s terms."""
     if module.__name__ in _alias_of:
         return
     _alias_of[module.__name__] = foreign_name
-    # `from x import y` turns an AttributeError into its own terse message, except in a package,
-    # where it first tries to import the submodule x.y: that is where _LastResort speaks up.
+    # `from x import y` replaces an AttributeError with its own terse message, except in a package,
+    # where it first tries to import the submodule x.y: that is where _LastResort raises.
     module.__dict__.setdefault("__path__", [])
     previous = module.__dict__.get("__getattr__")
 
@@ -207,12 +207,12 @@ def _explain_what_is_missing(module: ModuleType, foreign_name: str) -> None:
                 return previous(name)
             except AttributeError:
                 pass
-        if name.startswith("__"):  # asked for by the language at every turn: no search, no hint
+        if name.startswith("__"):  # the language looks these up constantly: no search, no hint
             raise AttributeError(f"module '{foreign_name}' has no attribute '{name}'", name=name)
         raise no_attribute(foreign_name, name, lambda: _public_names(module))
 
     module.__dict__["__getattr__"] = __getattr__
-    # `import torch` alone gives torch.nn too, without passing through the finder again.
+    # `import torch` alone also gives torch.nn, without going through the finder again.
     for name, value in list(vars(module).items()):
         if isinstance(value, ModuleType) and _is_part_of_api(name, value):
             _explain_what_is_missing(value, f"{foreign_name}.{name}")
@@ -223,7 +223,7 @@ def _is_part_of_api(name: str, module: ModuleType) -> bool:
 
 
 class _LastResort(MetaPathFinder):
-    """Asked when no other finder knew a submodule of tautograd: says which one is nearest."""
+    """Consulted when no other finder knows a submodule of tautograd: reports the nearest one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -231,6 +231,6 @@ class _LastResort(MetaPathFinder):
         parent_name, _, last = fullname.rpartition(".")
         if parent_name not in _alias_of or last.startswith("__"):
             return None
-        # Raised under torch's name, not tautograd's: importlib forgives a missing submodule of
-        # the exact name it tried, and would go on to the terse message.
+        # Raised under torch's name, not tautograd's: importlib ignores a missing submodule with
+        # the exact name it tried, and would continue to the terse message.
         raise _not_found(sys.modules[parent_name], _alias_of[parent_name], last)

@@ -1,4 +1,4 @@
-"""The backward pass of a script that was asked for, caught as it runs, on whichever engine."""
+"""Intercepts the requested backward pass of a running script, on either engine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class Seen(BaseException):
-    """Raised in the script once the backward pass that was asked for has run."""
+    """Raised in the script once the requested backward pass has run."""
 
 
 class Catch:
-    """Waits for the backward pass that was asked for, on whichever engine it runs."""
+    """Waits for the requested backward pass, on whichever engine it runs."""
 
     def __init__(self, skipped: int, changes: dict[int, dict[int, float]] | None = None) -> None:
         from tautograd._view.view import View, finished

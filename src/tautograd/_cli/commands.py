@@ -11,10 +11,10 @@ from tautograd._cli.doctor import command as doctor
 from tautograd._cli.verify import command as verify
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
-"""Exit statuses that every command keeps to: 1 is for findings alone.
+"""Exit statuses that every command uses: 1 is for findings only.
 
-2 also says that a report could not be put where it was asked for. A script's own failure is
-`watched.SCRIPT_FAILED`, or the status that it chose itself; Ctrl-C ends a command as it ends Python.
+2 also means that a report could not be written where requested. A script's own failure is
+`watched.SCRIPT_FAILED`, or the status it chose itself; Ctrl-C ends a command as it ends Python.
 """
 
 

@@ -1,8 +1,8 @@
-"""Sends the parts of a report where they were asked to go; what cannot go there goes elsewhere.
+"""Delivers the parts of a report to their destinations; what cannot be delivered goes elsewhere.
 
-A run may have taken hours. So nothing that goes wrong with one part keeps the others back, a file
-that cannot be written is put where files can be (or else the caller prints what it holds), and all of
-it is said.
+A run may have taken hours. So a failure in one part does not hold back the others, a file
+that cannot be written goes to a temporary folder (failing that, the caller prints its contents), and
+everything is reported.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Made = TypeVar("Made")
 
 
 class Delivery:
-    """What became of the parts of a report."""
+    """The outcome of delivering a report's parts."""
 
     def __init__(self, root: str) -> None:
         self.failed = False
-        self.is_lost = False  # something that was asked for is nowhere
+        self.is_lost = False  # something requested could not be delivered anywhere
         self.written: list[str] = []
         self._root = root
 
     @contextlib.contextmanager
     def part(self, what: str) -> Iterator[None]:
-        """One part; that it failed is said, and no reason to stop."""
+        """One part; its failure is reported, and does not stop the others."""
         try:
             yield
-        except BrokenPipeError:  # whoever read stdout has seen enough
+        except BrokenPipeError:  # the reader of stdout has closed it
             deafen()
         except Exception as error:
             if _is_about_stdout(error):
@@ -45,14 +45,14 @@ class Delivery:
             say_on(f"taut: {what} failed: {_told(error)}")
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """What `make` gives; None if it fails."""
+        """The result of `make`; None if it fails."""
         found: list[Made] = []
         with self.part(f"making {what}"):
             found.append(make())
         return found[0] if found else None
 
     def file(self, path: str, make: Callable[[], str | bytes], kind: Kind, *, force: bool) -> None:
-        """Make a text, or a picture, and write it to a file; if that cannot be, to a temporary one."""
+        """Make a text or a picture and write it to a file; fall back to a temporary one."""
         text = self.made(kind.name, make)
         if text is None:
             return
@@ -83,13 +83,13 @@ class Delivery:
 
 
 def say_on(text: str) -> None:
-    """Say it on stderr, in one line (unless it is `Lines`), if anybody can hear it."""
+    """Print it on stderr, in one line (unless it is `Lines`), if stderr still works."""
     with contextlib.suppress(OSError, ValueError):
         warn(line(text))
 
 
 def deafen() -> None:
-    """From now on stdout goes nowhere: who read it has left, or the disk is full."""
+    """From now on discard stdout: its reader has closed it, or the disk is full."""
     if sys.stdout is None:
         return
     with contextlib.suppress(OSError, ValueError):
@@ -99,7 +99,7 @@ def deafen() -> None:
 
 
 def _is_about_stdout(error: BaseException) -> bool:
-    """Whether what was printed is what could not be written: it would be tried again at the end."""
+    """Whether buffered stdout output caused the error: it would be tried again at exit."""
     return isinstance(error, OSError) and error.filename is None
 
 

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Do what the command line asks for."""
+    """Execute the command."""
     try:
         return _done(namespace)
     except KeyboardInterrupt:

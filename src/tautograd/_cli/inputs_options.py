@@ -1,4 +1,4 @@
-"""The options that say what a function is verified with, the same for `verify` and `replay`."""
+"""The options for a function's inputs, shared by `verify` and `replay`."""
 
 from __future__ import annotations
 

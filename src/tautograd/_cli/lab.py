@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Do what the command line asks for."""
+    """Execute the command."""
     parser: argparse.ArgumentParser = namespace.parser
     from tautograd._lab.progress import VARIABLE, ForeignFile, NewerProgress, Progress, default_path
 
@@ -83,7 +83,7 @@ def execute(namespace: argparse.Namespace) -> int:
         parser.error("which lesson? --auto and --json show one; taut lab --list names them")
     try:
         return _lessons(namespace, name, progress, _engine(namespace))
-    except BrokenPipeError:  # nobody reads on: no fault of the files
+    except BrokenPipeError:  # the reader has closed it: not the files' fault
         raise
     except OSError as error:
         parser.error(f"the files of the lesson cannot be read or written: {error}")
@@ -97,7 +97,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _name(namespace: argparse.Namespace) -> str | None:
-    """The lesson that is meant."""
+    """The lesson requested."""
     from tautograd._lab.lessons import NAMES, names
     from tautograd._nearest import nearest
 
@@ -168,13 +168,13 @@ def _learner(namespace: argparse.Namespace) -> Learner:
 
 
 def _again(namespace: argparse.Namespace, name: str, progress: Progress) -> bool:
-    """Whether to begin at the first step: when asked to, or when the lesson was finished."""
+    """Whether to begin at the first step: on request, or if the lesson was completed."""
     finished = progress.is_finished(name) and progress.step(name) is None
     return not namespace.auto and not namespace.json and (namespace.again or finished)
 
 
 def _next(progress: Progress) -> str | None:
-    """The lesson to go on with: the one that is open, else the first that is not finished."""
+    """The lesson to continue with: the one that is open, else the first incomplete one."""
     from tautograd._lab.lessons import names
 
     current = progress.current
@@ -184,7 +184,7 @@ def _next(progress: Progress) -> str | None:
 
 
 def _following(name: str, screen: Any, learner: Learner) -> str | None:
-    """The next lesson, if somebody is there who wants it."""
+    """The next lesson, if somebody is there and wants it."""
     from tautograd._lab.learner import Person
     from tautograd._lab.lessons import lesson_called, names
 
@@ -198,7 +198,7 @@ def _following(name: str, screen: Any, learner: Learner) -> str | None:
 
 
 def _kept(progress: Progress) -> str:
-    """What is said to whoever stops in the middle."""
+    """The message for a learner who stops halfway."""
     current = progress.current
     if not progress.keeps or current is None:
         return "Stopped."

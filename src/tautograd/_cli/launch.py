@@ -34,5 +34,5 @@ def execute(namespace: argparse.Namespace) -> int:
         return run.execute(namespace)
     except ValueError as reason:
         parser.error(str(reason))
-    except OSError as reason:  # what was to be started, or the folder of logs
+    except OSError as reason:  # of the program to start, or of the log folder
         parser.error(f"cannot start the ranks: {reason.strerror}: '{reason.filename}'")

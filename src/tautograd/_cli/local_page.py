@@ -1,8 +1,8 @@
-"""A page that is served to this machine alone while something runs: `taut doctor --live`, `taut view --live`.
+"""A page served to this machine alone while something runs: `taut doctor --live`, `taut view --live`.
 
-It listens on 127.0.0.1, answers only requests that name this machine (another site's page, or a name that
-was made to lead here, is refused), and only below a path that nobody can guess. The page around shows the
-page itself in a frame, and asks for it again whenever its version changes.
+It listens on 127.0.0.1, accepts only requests whose host is this machine (requests from another site's
+page, or by DNS rebinding, are refused), and only below an unguessable path. An outer page shows the
+page itself in a frame, and reloads it whenever its version changes.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _POLICY = (
 
 
 class Refused(Exception):
-    """A change that cannot be made, and why."""
+    """A change that cannot be made, and the reason."""
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers each in a thread of its own, and says nothing of what goes wrong with one who asks."""
+    """Handles each request in its own thread, and prints no errors of requests."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """The terminal is the script's: whoever reached the port could write to it."""
+        """Print nothing, since the terminal is the script's: whoever reached the port could write to it."""
 
 
 class LocalPage:
-    """Serves `page()` whenever `state()` has another version; `change(wanted)` takes what a reader sends."""
+    """Serves `page()` whenever `state()` has a new version; `change(wanted)` receives what a reader sends."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class LocalPage:
     ) -> None:
         self._page, self._state, self._change = page, state, change
         self._token = secrets.token_urlsafe(16)
-        self._asked = self._shown = 0.0  # when a reader last asked for the state, and for the page
+        self._asked = self._shown = 0.0  # when the state was last requested, and the page
         self._server = _Server(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -69,7 +69,7 @@ class LocalPage:
         self._server.server_close()
 
     def last_look(self, patience: float = 5.0) -> None:
-        """After the end: wait until who is looking has seen it."""
+        """After the end: wait until the current reader has seen it."""
         end = time.monotonic()
         while time.monotonic() < end + patience:
             if self._shown >= end or self._asked < end - 3:
@@ -77,7 +77,7 @@ class LocalPage:
             time.sleep(0.05)
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, str, bytes]:
-        """Status, kind and content."""
+        """Status, content type and content."""
         if path == "" and method == "GET":
             text = (_FOLDER / "local_page.html").read_text(encoding="utf-8")
             return 200, "text/html; charset=utf-8", text.encode()
@@ -136,6 +136,6 @@ class LocalPage:
                     self.wfile.write(content)
 
             def log_message(self, *_: Any) -> None:
-                """The terminal is the script's."""
+                """Log nothing: the terminal is the script's."""
 
         return Handler

@@ -1,4 +1,4 @@
-"""`taut`: reads the command line and hands over to the command it names."""
+"""`taut`: parses the command line and dispatches to the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tautograd._version import __version__
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints say what to try next."""
+    """An argument parser whose error messages suggest what to try next."""
 
     def error(self, message: str) -> NoReturn:
         warn(self.format_usage(), end="")
@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `taut` with these arguments (the process's own by default); the exit status."""
+    """Run `taut` with these arguments (default: the process's own); returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = build_parser()
     names = [command.name for command in COMMANDS]
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         parser.error(f"no command '{first}'{hint}")
 
-    if any("\0" in argument for argument in arguments):  # no file and no process can be given it
+    if any("\0" in argument for argument in arguments):  # invalid in file names and arguments
         parser.error("an argument has a null character in it")
     namespace, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -74,15 +74,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     namespace.arguments = arguments[arguments.index(namespace.command) + 1 :]
     try:
         status: int = namespace.execute(namespace)
-    except BrokenPipeError:  # whoever read the output has seen enough: `taut … | head`
+    except BrokenPipeError:  # the reader has closed the output: `taut … | head`
         deafen()
         return 0
     except Exception as error:
-        if namespace.command == "run" and not namespace.check:  # the script's own
+        if namespace.command == "run" and not namespace.check:  # the script's own error
             raise
-        if isinstance(error, OSError) and error.filename is None:  # of what was printed
+        if isinstance(error, OSError) and error.filename is None:  # an error of stdout
             return _not_printed(error)
-        # Python's status for an error is 1, which is what findings have.
+        # Python's status for an error is 1, which is reserved for findings.
         say_on(Lines(traceback.format_exc()))
         say_on("taut: this is a mistake of tautograd's own; what it shows above helps to mend it")
         return COULD_NOT_RUN
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _flushed(status: int) -> int:
-    """Send off what was printed; if that fails now, it must not pass for success."""
+    """Flush what was printed; a failure here must not count as success."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal; anywhere else, silence (or a line for each thing begun)."""
+"""A progress bar on a terminal; elsewhere silence (or a line for each item)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 24
 
 
 class Progress:
-    """Called with what is being done and the part that is done, from 0 to 1, it draws a bar."""
+    """Draws a bar when called with the current step and the fraction done, from 0 to 1."""
 
     def __init__(self, stream: IO[str] | None = None, *, quiet: bool = False) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -26,7 +26,7 @@ class Progress:
         self._title = ""
 
     def begin(self, title: str, number: int, total: int) -> None:
-        """The next of several things."""
+        """Start the next of several items."""
         self._title = f"{number}/{total} {title}: " if total > 1 else f"{title}: "
         if not self._live and total > 1 and not self._quiet:
             say(f"{number}/{total} {title}", self._stream)
@@ -42,14 +42,14 @@ class Progress:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Leave the line as it was, for what is printed next."""
+        """Clear the line for whatever is printed next."""
         if self._live:
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
 
 
 class Saying:
-    """Work that says beforehand what it will be: the first words on a line of their own, then a bar."""
+    """For work announced beforehand: the title on a line of its own, then a bar."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._bar, self._quiet, self._begun = Progress(quiet=quiet), quiet, False

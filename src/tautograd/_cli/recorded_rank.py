@@ -1,4 +1,4 @@
-"""One rank of `taut simulate`: the script, with what it computes and sends recorded in a file.
+"""One rank of `taut simulate`: the script, with its computation and communication recorded in a file.
 
 python -m tautograd._cli.recorded_rank FOLDER tautograd|as-torch (script.py | -m module) arguments …
 """
@@ -14,7 +14,7 @@ from tautograd._files.terminal import warn
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script with a recording beside it."""
+    """Run the script while recording it."""
     folder, engine, *target = arguments
     if engine == "as-torch":
         as_torch.install(for_child_processes=True)

@@ -1,4 +1,4 @@
-"""`taut replay`: runs the verification of an evidence file again, and says what is the same."""
+"""`taut replay`: runs the verification in an evidence file again, and reports what is the same."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Replay the file that the command line names."""
+    """Replay the file named on the command line."""
     parser: argparse.ArgumentParser = namespace.parser
     from tautograd._evidence.refusals import CannotRun, EvidenceError
 
@@ -66,7 +66,7 @@ def execute(namespace: argparse.Namespace) -> int:
             found = _replayed(namespace, progress)
     except (EvidenceError, CannotRun) as reason:
         progress.clear()
-        # Which has escaped the names in it; what to type has the file as it was typed.
+        # The message has the names escaped; the suggested command has the file as typed.
         typed = f"taut replay {shlex.quote(printable(namespace.file))}"
         parser.error(Lines(str(reason).replace("taut replay FILE", typed)))
     except KeyboardInterrupt:
@@ -111,7 +111,7 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
         return replay.again(before, job, subject, progress)
     except (EvidenceError, CannotRun, KeyboardInterrupt):
         raise
-    except BaseException as error:  # code may raise what is derived from that alone
+    except BaseException as error:  # code may raise a subclass of that alone
         from tautograd._cli.verify.command import why_not
 
         raise CannotRun(why_not(job.target, error), lines=True) from error

@@ -1,6 +1,6 @@
 """`taut run`: runs a script or a module; with `--as-torch`, `import torch` means tautograd.
 
-With `--check` nothing is run: the program is read, and names that tautograd lacks are listed.
+With `--check` nothing is run: the program is parsed, and names that tautograd lacks are listed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Runs a script or module as `__main__`, leaving no trace of having been run from here.
+"""Runs a script or module as `__main__`, without a trace of having been run from here.
 
 The script sees the `sys.argv`, `sys.path[0]`, `__file__` and `__main__` that `python script.py`
-gives it. Exceptions are not caught but pass through to the interpreter, which then sets the exit
-status exactly as it always does (Ctrl-C and `sys.exit("message")` included); only the traceback it
-prints is shortened by the frames of this package.
+gives it. Exceptions are not caught but propagate to the interpreter, which then sets the exit
+status as always (Ctrl-C and `sys.exit("message")` included); only this package's frames are removed
+from the traceback it prints.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
         raise NothingToRun(_why_unreadable(path, error)) from None
     except ValueError as error:  # a null character in the name
         raise NothingToRun(f"cannot read '{path}': {error}") from None
-    if len(source) > _LARGEST:  # a device that gives for ever, or data
+    if len(source) > _LARGEST:  # an endless device, or data
         raise NothingToRun(f"'{path}' has more than {_LARGEST:,} bytes, which is no script")
 
     _set_path_0(os.path.dirname(os.path.realpath(absolute)))
     _hide_own_frames()
-    # Bytes, not text: the compiler reads the file's own coding line.
+    # Bytes, not text: the compiler honours the file's own encoding declaration.
     code = compile(source, absolute, "exec", dont_inherit=True)
     if not is_regular_or_absent(absolute):  # a pipe, which can be read once
         keep_lines(absolute, decode_source(source))
@@ -58,7 +58,7 @@ def run_module(name: str, arguments: Sequence[str]) -> None:
     """Run the module or package `name` as `python -m name arguments...` would."""
     _set_path_0(os.getcwd())
     _hide_own_frames()
-    sys.argv[:] = ["-m", *arguments]  # as `python -m` has it while parent packages are imported
+    sys.argv[:] = ["-m", *arguments]  # as under `python -m` while parent packages are imported
     spec = _module_spec(name)
     loader = spec.loader
     code = loader.get_code(spec.name) if isinstance(loader, InspectLoader) else None
@@ -78,7 +78,7 @@ def _module_spec(name: str) -> ModuleSpec:
             if spec is None:
                 raise NothingToRun(f"'{package}' is a package with no __main__ module to run")
     except ModuleNotFoundError as error:
-        # Only a missing parent of the module asked for; a package that fails to import something
+        # Only a missing parent of the requested module; a package that fails to import something
         # else must show its own traceback.
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
@@ -95,7 +95,7 @@ def _execute(code: CodeType, main: ModuleType) -> None:
 
 
 def _fresh_main(filename: str, loader: object, spec: ModuleSpec | None = None) -> ModuleType:
-    """A new `__main__`, put where pickle and multiprocessing look for it."""
+    """A new `__main__`, installed where pickle and multiprocessing look for it."""
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=filename,
@@ -111,7 +111,7 @@ def _fresh_main(filename: str, loader: object, spec: ModuleSpec | None = None) -
 
 
 def _set_path_0(folder: str) -> None:
-    # With `python -P` or PYTHONSAFEPATH there is no such first entry, and none may be added.
+    # With `python -P` or PYTHONSAFEPATH there is no such first entry, and none must be added.
     if not sys.flags.safe_path:
         sys.path[0] = folder
 
@@ -136,7 +136,7 @@ def _why_unreadable(path: str, error: OSError) -> str:
 
 
 def _hide_own_frames() -> None:
-    """Shorten the traceback that the interpreter prints by the frames that belong to `taut`."""
+    """Remove the frames of `taut` from the traceback that the interpreter prints."""
     report = sys.excepthook
 
     def excepthook(
@@ -151,17 +151,17 @@ def _hide_own_frames() -> None:
 
 
 def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback that is the script's: neither the way in nor the import hook."""
+    """The script's part of a traceback, without the frames that lead in or belong to the import hook."""
     frames = []
     while traceback is not None:
         frames.append(traceback)
         traceback = traceback.tb_next
     own = [frame.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER) for frame in frames]
-    # The way in: the console script, then this package up to its exec.
+    # The entry: the console script, then this package up to its exec.
     start = own.index(True) if True in own else 0
     while start < len(frames) and own[start]:
         start += 1
-    # The way out: an import hook that raised.
+    # The exit: an import hook that raised.
     stop = len(frames)
     while stop > start and own[stop - 1]:
         stop -= 1
@@ -172,7 +172,7 @@ def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def linked(below: TracebackType | None, part: TracebackType) -> TracebackType:
-    """This part of a traceback, before another rest of it."""
-    line: int | None = part.tb_lineno  # None, where an interrupt came between two lines
+    """This part of a traceback, followed by a different rest."""
+    line: int | None = part.tb_lineno  # None if an interrupt came between two lines
     line = part.tb_frame.f_code.co_firstlineno if line is None else line
     return TracebackType(below, part.tb_frame, part.tb_lasti, line)

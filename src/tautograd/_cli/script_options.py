@@ -8,7 +8,7 @@ AS_TORCH = "'import torch' and its submodules mean tautograd's, here and in chil
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
-    """Add `--as-torch`, `-m`, and the script with all that follows it."""
+    """Add `--as-torch`, `-m`, and the script with its arguments."""
     parser.add_argument("--as-torch", action="store_true", help=AS_TORCH)
     parser.add_argument(
         "-m", dest="is_module", action="store_true", help="the target is a module, not a file"
@@ -22,7 +22,7 @@ def add_script(parser: argparse.ArgumentParser) -> None:
 
 
 def require_script(namespace: argparse.Namespace) -> None:
-    """Say what is missing, if no script is named."""
+    """Report an error if no script is named."""
     if not namespace.target:
         namespace.parser.error("which module?" if namespace.is_module else "which script?")
 

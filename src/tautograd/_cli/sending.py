@@ -1,4 +1,4 @@
-"""Options that send a run's history to trackers of experiments: `--wandb PROJECT`, `--mlflow EXPERIMENT`."""
+"""Options that send a run's history to experiment trackers: `--wandb PROJECT`, `--mlflow EXPERIMENT`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TRACKERS = ("wandb", "mlflow")
 
 
 def check_trackers(namespace: argparse.Namespace) -> None:
-    """Before the script runs: an error for a client that is not installed."""
+    """Before the script runs: raise an error for a client that is not installed."""
     for package in _asked(namespace):
         from tautograd._doctor.report.trackers import check_tracker
 
@@ -24,7 +24,7 @@ def _asked(namespace: argparse.Namespace) -> dict[str, str]:
 
 
 class Sending:
-    """Made before the script runs, which may change all that is needed to import anything."""
+    """Created before the script runs, which may change whatever an import needs."""
 
     def __init__(self, namespace: argparse.Namespace) -> None:
         self._asked = _asked(namespace)
@@ -36,7 +36,7 @@ class Sending:
             self._send = trackers.TRACKERS
 
     def __call__(self, report: dict[str, Any], delivery: Delivery, root: str) -> None:
-        """Send it to all that were asked for; what fails is said, and the others get theirs."""
+        """Send it to every requested tracker; failures are reported, and do not affect the others."""
         for tracker, to in self._asked.items():
             with delivery.part(f"sending the history to {tracker}"):
                 delivery.written.append(self._send[tracker](report, to, self._name, root))

@@ -140,7 +140,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Record, replay, tell."""
+    """Record, replay, and report."""
     from tautograd.distributed._simulation.failures import Failures, lost
     from tautograd.distributed._simulation.network import network_of
     from tautograd.distributed._simulation.replay import Stragglers, predict
@@ -221,7 +221,7 @@ def _step(namespace: argparse.Namespace) -> Step | int:
 
 
 def _read(path: str) -> tuple[Any, str]:
-    """A recording that was kept."""
+    """Read a saved recording."""
     from tautograd.distributed._simulation.kept import checked
 
     try:
@@ -235,7 +235,7 @@ def _read(path: str) -> tuple[Any, str]:
 
 
 def _recorded(namespace: argparse.Namespace, ranks: int) -> list[list[dict[str, Any]]] | int:
-    """What so many ranks of the script did, or the status they failed with."""
+    """The recordings of that many ranks of the script, or the status they failed with."""
     from tautograd._cli.doctor.ranks import engine_of
     from tautograd.distributed._launcher import Options, launch
     from tautograd.distributed._simulation.steps import read
@@ -255,7 +255,7 @@ def _recorded(namespace: argparse.Namespace, ranks: int) -> list[list[dict[str, 
         return read(Path(folder), ranks)
 
 
-# --- telling --------------------------------------------------------------------------------------
+# --- reporting ------------------------------------------------------------------------------------
 
 
 def _content(
@@ -280,7 +280,7 @@ def _content(
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON knows no infinity."""
+    """Replace infinities, which JSON lacks."""
     return {name: None if value == math.inf else value for name, value in values.items()}
 
 

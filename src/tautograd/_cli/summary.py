@@ -1,4 +1,4 @@
-"""`taut summary`: runs a script until its first model has run, and tells that model in figures."""
+"""`taut summary`: runs a script until its first model has run, and reports that model in figures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Do what the command line asks for."""
+    """Execute the command."""
     parser: argparse.ArgumentParser = namespace.parser
     require_script(namespace)
     from tautograd._files.destinations import PAGE, check
@@ -73,7 +73,7 @@ def execute(namespace: argparse.Namespace) -> int:
         parser.error(str(reason))
     finally:
         catch.stop()
-        with contextlib.suppress(OSError):  # the script may have taken it away
+        with contextlib.suppress(OSError):  # the script may have deleted it
             os.chdir(here)
     found = catch.found
     if found is None:

@@ -1,7 +1,7 @@
-"""A second module with the names of another: kept equal to it, but for the names it has of its own.
+"""A second module with the names of another, kept in sync with it except for its own names.
 
-Under `--as-torch`, `torch` is tautograd with PyTorch's version. Programs look attributes of `torch` up
-all the time, so nothing may stand in between: both modules have a full dictionary, and what is set in
+Under `--as-torch`, `torch` is tautograd with PyTorch's version. Programs access attributes of `torch`
+constantly, so nothing may add indirection: both modules have a full dictionary, and what is set in
 one is set in the other.
 """
 
@@ -14,7 +14,7 @@ _twins: dict[int, ModuleType] = {}
 
 
 class _Twin(ModuleType):
-    """A module that tells its twin what is set and deleted; dunder names stay its own."""
+    """A module that mirrors assignments and deletions to its twin; dunder names stay its own."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -30,7 +30,7 @@ class _Twin(ModuleType):
 
 
 def twin_of(module: ModuleType, **own: Any) -> ModuleType:
-    """The twin of a module, made when first asked for; `own` are the names it has otherwise."""
+    """The twin of a module, created lazily; `own` are the names that differ."""
     if id(module) in _twins:
         return _twins[id(module)]
     twin = _Twin(module.__name__, module.__doc__)

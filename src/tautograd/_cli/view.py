@@ -92,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Do what the command line asks for."""
+    """Execute the command."""
     parser: argparse.ArgumentParser = namespace.parser
     require_script(namespace)
     if not namespace.run:
@@ -123,11 +123,11 @@ def execute(namespace: argparse.Namespace) -> int:
 
             check_folder(namespace.tensorboard)
         check_trackers(namespace)
-    except (OSError, RuntimeError) as reason:  # or there is nothing to write event files with
+    except (OSError, RuntimeError) as reason:  # or the event writer is missing
         parser.error(f"{'-o: ' if namespace.output is not None else ''}{reason}")
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)
-    page = None if path is None else Path(path).absolute()  # the script may go elsewhere
+    page = None if path is None else Path(path).absolute()  # the script may change the folder
     pictures = {kind: os.path.abspath(picture) for kind, picture in pictures.items()}
     try:
         return _run(namespace, page) if namespace.run else _graph(namespace, page, pictures)
@@ -136,7 +136,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def changes_of(namespace: argparse.Namespace) -> dict[int, dict[int, float]]:
-    """`--set 3.0=2.5`: the leaf that is used fourth gets 2.5 as its first entry."""
+    """`--set 3.0=2.5` sets the first entry of the leaf that is fourth in order of use to 2.5."""
     found: dict[int, dict[int, float]] = {}
     for text in namespace.changes:
         place, _, value = text.partition("=")
@@ -149,7 +149,7 @@ def changes_of(namespace: argparse.Namespace) -> dict[int, dict[int, float]]:
 
 
 def _check_pictures(pictures: dict[str, str], *, force: bool) -> None:
-    """Before the script runs: pictures that could not be drawn or written after it."""
+    """Before the script runs: reject pictures that could not be drawn or written after it."""
     from tautograd._files.destinations import PICTURES as KINDS
     from tautograd._files.destinations import check
     from tautograd._view.page.browser import require_browser
@@ -212,7 +212,7 @@ def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str,
         from tautograd._cli.view_live import leaves_of
 
         with delivery.part("writing leaves"), open(namespace.leaves, "x", encoding="utf-8") as file:
-            json.dump(leaves_of(view.graph), file)  # into a new file only
+            json.dump(leaves_of(view.graph), file)  # only to a new file
     if namespace.json:
         with delivery.part("printing JSON"):
             say(json.dumps(view.to_dict(), allow_nan=False))
@@ -221,7 +221,7 @@ def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str,
     )
     _write_page(namespace, page, make, delivery)
     _write_pictures(namespace, pictures, view, delivery)
-    if delivery.is_lost and not namespace.json:  # what was seen is said, if it can be said at all
+    if delivery.is_lost and not namespace.json:  # print what was seen, if possible
         with delivery.part("printing JSON"):
             say(json.dumps(view.to_dict(), allow_nan=False))
     ending.pass_on()
@@ -233,7 +233,7 @@ def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str,
 def _write_page(
     namespace: argparse.Namespace, page: Path | None, make: Callable[[], str], delivery: Delivery
 ) -> None:
-    """Write a page, say whether it took the place of another, and open it if asked to."""
+    """Write a page, report whether it replaced another, and open it on request."""
     from tautograd._files.destinations import PAGE
 
     if page is None:
@@ -249,14 +249,14 @@ def _write_page(
 
 
 def _is_strange(view: View) -> bool:
-    """Whether a value or a gradient in it is not finite."""
+    """Whether it contains a non-finite value or gradient."""
     graph = view.graph
     values = [v for node in graph.nodes for v in (*node.outputs.values(), *node.arrived.values())]
     return any(v.strange for v in values)
 
 
 def _go_back(folder: str) -> None:
-    """To where the command was called; the script may have taken that away."""
+    """Return to the folder of the call; the script may have removed it."""
     try:
         os.chdir(folder)
     except OSError:
@@ -264,7 +264,7 @@ def _go_back(folder: str) -> None:
 
 
 def _run(namespace: argparse.Namespace, page: Path | None) -> int:
-    """The doctor's page of the whole run."""
+    """Write the doctor's page of the whole run."""
     from tautograd._doctor.doctor import Doctor
     from tautograd._doctor.report.page import as_page
     from tautograd._doctor.report.render_text import as_text

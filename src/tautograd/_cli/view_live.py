@@ -1,4 +1,4 @@
-"""`taut view --live`: the page of a graph of any size, made anew by the script itself when a leaf is changed."""
+"""`taut view --live`: the page of a graph of any size, for which the script is rerun when a leaf changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAVES = "leaves.json"
 
 
 def serve(namespace: argparse.Namespace) -> int:
-    """Run the script, serve what it draws, and again for every change; until Ctrl-C."""
+    """Run the script, serve its page, and rerun it for every change; until Ctrl-C."""
     with tempfile.TemporaryDirectory(prefix="taut-live-") as folder:
         live = Live(namespace, Path(folder))
         status = live.run()
@@ -45,7 +45,7 @@ def serve(namespace: argparse.Namespace) -> int:
 
 
 class Live:
-    """The script's last picture, and what its readers have changed."""
+    """The script's latest picture, and its readers' changes."""
 
     def __init__(self, namespace: argparse.Namespace, folder: Path) -> None:
         self._wanted, self._folder = namespace, folder
@@ -55,7 +55,7 @@ class Live:
         self._lock = threading.Lock()
 
     def run(self) -> int | None:
-        """The script in a process of its own; its status if there is no page, else None."""
+        """Run the script in a separate process; returns its status if there is no page, else None."""
         wanted, page, graph = self._wanted, self._folder / "page.html", self._folder / "graph.json"
         command = [sys.executable, "-m", "tautograd", "view", "--step", str(wanted.step)]
         command += ["-o", str(page), "--leaves", str(graph)]
@@ -88,7 +88,7 @@ class Live:
         }  # fmt: skip
 
     def change(self, wanted: dict[str, Any]) -> None:
-        """One entry of a leaf, or all as they were."""
+        """Change one entry of a leaf, or reset all."""
         with self._lock:
             before = dict(self._changes)
             if wanted.get("reset") is True:
@@ -109,7 +109,7 @@ class Live:
 
 
 def leaves_of(graph: Any) -> list[dict[str, Any]]:
-    """What can be changed in a graph: leaves that were seen as they were first used."""
+    """What can be changed in a graph: leaves whose first use was observed."""
     found = []
     for node in graph.nodes:
         if node.first_use >= 0 and node.value is not None and node.value.array is not None:

@@ -1,7 +1,7 @@
-"""Runs a script with somebody watching, and remembers how it ended, to end the same way.
+"""Runs a script under observation, and remembers how it ended, to end the same way.
 
 An exception of the script is shown as the interpreter would show it, before the report. The exit
-status is then the one that the script chose, but never that of findings; Ctrl-C ends it as it ends Python.
+status is then the one the script chose, but never that of findings; Ctrl-C ends it as it ends Python.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tautograd._doctor.doctor import Doctor
 
 SCRIPT_FAILED = 3
-"""The exit status where a script failed with Python's own, which is that of findings."""
+"""The exit status if a script failed with Python's own, which is reserved for findings."""
 
 
 @dataclass
 class Ending:
-    """How a script ended: by itself, because it was stopped, or by an exception."""
+    """How a script ended: normally, because it was stopped, or by an exception."""
 
     error: BaseException | None = None
     was_stopped: bool = False
@@ -40,7 +40,7 @@ class Ending:
             _show(self.error)
 
     def pass_on(self) -> None:
-        """End as the script did, if that was no good end."""
+        """End as the script did, unless it ended normally."""
         if isinstance(self.error, KeyboardInterrupt):
             sys.excepthook = _say_nothing
             raise self.error
@@ -49,7 +49,7 @@ class Ending:
 
 
 def status_of(error: BaseException) -> int:
-    """The exit status for a script that ended so: its own, unless that would pass for a finding.
+    """The exit status for a script that ended this way: its own, unless that would mean findings.
 
     The system keeps eight bits of a status, so 256 would be success.
     """
@@ -85,8 +85,8 @@ def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending
 
 @contextlib.contextmanager
 def process_kept() -> Iterator[None]:
-    """What the report needs of the process, put back as it was before the script: streams that it has
-    closed or replaced, and how deep calls may go."""
+    """Restore what the report needs of the process after the script: streams that it has
+    closed or replaced, and the recursion limit."""
     kept = {name: _kept_stream(getattr(sys, name)) for name in ("stdout", "stderr")}
     depth = sys.getrecursionlimit()
     try:
@@ -100,9 +100,9 @@ def process_kept() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A second descriptor for the place that a first one leads to, while a script runs.
+    """A duplicate of a descriptor, kept while a script runs.
 
-    The script may close all descriptors that it did not open, as daemons do, and open files of its own
+    The script may close all descriptors that it did not open, as daemons do, and open its own files
     under their numbers: nothing of ours must ever be written to those.
     """
 
@@ -115,7 +115,7 @@ class _Kept:
         return cls(number, os.dup(number), _place(number))
 
     def put_back(self) -> bool:
-        """Have the first descriptor lead there again; False if no way there is left."""
+        """Restore the first descriptor; False if no duplicate is left."""
         if self._leads_there(self.handle):
             os.dup2(self.handle, self.number)
             os.close(self.handle)
@@ -130,20 +130,20 @@ class _Kept:
 
 
 class _Unreachable(io.TextIOBase):
-    """A stream for a place that nothing leads to any more: to write to it is an error, at once."""
+    """A stream without a destination: any write to it raises immediately."""
 
     def write(self, text: str, /) -> int:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 def _place(number: int) -> tuple[int, int, int]:
-    """What a descriptor leads to."""
+    """What a descriptor refers to."""
     status = os.fstat(number)
     return status.st_dev, status.st_ino, status.st_rdev
 
 
 def _kept_stream(stream: Any) -> tuple[Any, _Kept | None]:
-    """A stream, and what keeps its place, if it has one."""
+    """A stream, and the duplicate of its descriptor, if it has one."""
     try:
         return stream, _Kept.of(stream.fileno())
     except (AttributeError, OSError, ValueError):
@@ -151,7 +151,7 @@ def _kept_stream(stream: Any) -> tuple[Any, _Kept | None]:
 
 
 def _reopened(stream: Any, kept: _Kept | None) -> Any:
-    """The stream as it was: open, and leading where it led, or else one that fails."""
+    """The stream in its previous state: open, with the same destination, or else one that fails."""
     if kept is None:
         return stream
     with contextlib.suppress(OSError, ValueError):
@@ -176,7 +176,7 @@ def run_target(
     def carefully(engine: ModuleType) -> None:
         try:
             watch(engine)
-        except Exception as reason:  # an engine of another make: the script must run all the same
+        except Exception as reason:  # an unexpected kind of engine: the script must still run
             say_on(f"taut: {engine.__name__} cannot be watched: {reason!r}")
 
     name, *arguments = target
@@ -200,7 +200,7 @@ def run_target(
 
 @contextlib.contextmanager
 def stdout_kept_for(wanted: bool) -> Iterator[None]:
-    """Where stdout is to be JSON alone, what the script and its children print goes to stderr."""
+    """If stdout is to be pure JSON, redirect the script's and its children's output to stderr."""
     if not wanted or sys.stdout is None:
         yield
         return
@@ -217,10 +217,10 @@ def stdout_kept_for(wanted: bool) -> Iterator[None]:
 
 
 def _wait_for_threads() -> None:
-    """The interpreter waits for a script's threads; the report should know what they did.
+    """Wait for the script's threads, as the interpreter would; the report should cover what they did.
 
-    It first tells pools (`concurrent.futures`) that nothing more will come. Their threads do what they were
-    given and end then, and never before: a script need not shut its pools down.
+    Pools (`concurrent.futures`) are first told that nothing more will come. Their threads then finish
+    their work and end, but not before that: a script need not shut its pools down.
     """
     for tell in reversed(getattr(threading, "_threading_atexits", ())):
         tell()
@@ -232,29 +232,29 @@ def _wait_for_threads() -> None:
 
 
 def _exit(exit: SystemExit) -> SystemExit | None:
-    """An exit that is none is forgotten; one with a message says it now, before the report."""
+    """Drop a successful exit; print the message of one that has it now, before the report."""
     try:
         code = exit.code
-    except Exception:  # a class of the script's own
+    except Exception:  # the script's own class
         return SystemExit(SCRIPT_FAILED)
     if code is None or code == 0:
         return None
     if isinstance(code, int):
         return exit
     _flush()
-    with contextlib.suppress(Exception):  # of the message's own
-        print(code, file=sys.stderr, flush=True)  # as the interpreter does
+    with contextlib.suppress(Exception):  # an error of the message's own
+        print(code, file=sys.stderr, flush=True)  # like the interpreter
     return SystemExit(1)
 
 
 def _flush() -> None:
-    """What the script printed comes before what is said of it, if it can be written at all."""
+    """Flush the script's output before the report, if it can be written at all."""
     with contextlib.suppress(Exception):
         sys.stdout.flush()
 
 
 def _show(error: BaseException) -> None:
-    """The script's traceback, without the frames of what watches it."""
+    """The script's traceback, without the watchers' frames."""
     _flush()
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -267,7 +267,7 @@ def _show(error: BaseException) -> None:
     try:
         sys.excepthook(type(error), error, error.__traceback__)
         sys.stderr.flush()
-    except Exception as reason:  # a hook of the script's own, which may fail; the report goes on
+    except Exception as reason:  # the script's own hook, which may fail; the report continues
         say_on(f"taut: the error of the script cannot be shown: {reason!r}")
 
 
@@ -276,7 +276,7 @@ _WATCHERS = tuple(os.path.join(_PACKAGE, name, "") for name in ("_doctor", "_vie
 
 
 def _without_watchers(traceback: TracebackType | None) -> TracebackType | None:
-    """Without who watches, and without how the engine came to refuse: the last line is the user's."""
+    """Remove the watchers' frames and those of the engine that raised: the last line is the user's."""
     frames = []
     while traceback is not None:
         if not _is_within(traceback, _WATCHERS):

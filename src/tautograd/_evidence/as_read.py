@@ -1,8 +1,8 @@
-"""Modules made of bytes that were read, and judged, before: neither a cache nor a newer file is used.
+"""Imports modules from bytes that were read, and judged, before: no cache and no newer file is used.
 
-A file can be imported by others than the one who asked for it: its package does so as often as not, and
-the file of the function may import that of the inputs. So the bytes stand in for the file with whatever
-imports it, under whichever name, for as long as the import goes on.
+A file may be imported by others than the requester: its package often does so, and the function's file
+may import the inputs' file. So the bytes replace the file for every importer, under any name, for as
+long as the import lasts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import CodeType, ModuleType
 
 
 class AsRead(importlib.machinery.SourceFileLoader):
-    """Loads a file from bytes that were read already."""
+    """Loads a file from bytes that have already been read."""
 
     def __init__(self, name: str, path: str, source: bytes) -> None:
         super().__init__(name, path)
@@ -28,7 +28,7 @@ class AsRead(importlib.machinery.SourceFileLoader):
 
 
 class _Finder:
-    """Finds what the other finders find, and gives some files a loader that has their bytes."""
+    """Finds what the other finders find, but gives some files a loader with their bytes."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self._sources = {os.path.realpath(path): source for path, source in sources.items()}
@@ -62,7 +62,7 @@ class _Finder:
 
 @contextlib.contextmanager
 def imported_as_read(sources: Mapping[str, bytes]) -> Iterator[None]:
-    """Have files, by their paths, imported from these bytes, whoever imports them."""
+    """Import the files with these paths from these bytes, whoever imports them."""
     if not sources:
         yield
         return

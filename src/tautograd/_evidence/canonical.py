@@ -1,4 +1,4 @@
-"""One text for one content: the JSON that digests are taken of, and SHA-256 of it."""
+"""Canonical JSON, of which digests are taken, and its SHA-256."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIGEST = "digest"
 
 
 def canonical(content: Any) -> bytes:
-    """The JSON of a content with nothing left to choose: sorted keys, no spaces, no `NaN`."""
+    """The JSON of a content in a unique form: sorted keys, no spaces, no `NaN`."""
     text = json.dumps(
         content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )
@@ -22,7 +22,7 @@ def canonical(content: Any) -> bytes:
 
 
 def json_text(content: Any) -> str:
-    """JSON to be printed: all but plain characters escaped, the one that JSON leaves alone too."""
+    """JSON for printing: all but plain characters escaped, including the one that JSON leaves alone."""
     return json.dumps(content, indent=2).replace("\x7f", "\\u007f")
 
 
@@ -43,5 +43,5 @@ def sha256_of_file(path: str) -> str:
 
 
 def digest_of(evidence: Mapping[str, Any]) -> str:
-    """What the field `digest` of an evidence must say: SHA-256 of everything else in it."""
+    """The correct value of the field `digest`: SHA-256 of everything else in the evidence."""
     return "sha256:" + sha256_of({key: evidence[key] for key in evidence if key != DIGEST})

@@ -1,4 +1,4 @@
-"""Why two evidences could differ: the first differences, and not what merely follows from them.
+"""Why two evidences differ: the first differences, without those that merely follow from them.
 
 Another seed gives other inputs, and other inputs give another gradient: the cause is the seed.
 """
@@ -23,14 +23,14 @@ from tautograd._evidence.items import (
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that is another one, and could explain what differs."""
+    """Something that changed, and could explain the difference."""
 
     what: str
     """engine, code, data, seed, checkpoint, parameters, random state, settings, version, threads …"""
     text: str
 
     def to_dict(self) -> dict[str, str]:
-        """As JSON has it."""
+        """As JSON values."""
         return dict(vars(self))
 
 
@@ -45,25 +45,25 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether the computation and its results are the same, as far as rounding allows."""
+        """Whether the computation and its results are the same, up to rounding."""
         return all(item.status != DIFFERS for item in self.items)
 
     @property
     def same_results(self) -> bool:
-        """Whether verdict, figures and gradients are the same, as far as rounding allows; the code, the
-        data or the settings may be other ones."""
+        """Whether verdict, figures and gradients are the same, up to rounding; the code, the
+        data or the settings may differ."""
         return all(item.status != DIFFERS for item in self.items if item.section == RESULTS)
 
     @property
     def exact(self) -> bool:
-        """Whether they are the same bit for bit."""
+        """Whether they are bitwise equal."""
         return all(item.status not in (DIFFERS, DRIFTED) for item in self.items)
 
     def __bool__(self) -> bool:
         return self.same
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON values."""
         return {
             "same": self.same,
             "same_results": self.same_results,
@@ -80,7 +80,7 @@ class Comparison:
 
 
 def compare(before: Evidence, after: Evidence) -> Comparison:
-    """Compare two evidences item by item, and find the causes of what is not the same."""
+    """Compare two evidences item by item, and find the causes of the differences."""
     found = items(before, after)
     return Comparison(found, list(causes(found, before, after)), before, after)
 
@@ -146,7 +146,7 @@ def _code(
 
 
 def _changed_in(path: str, before: Evidence, after: Evidence) -> str:
-    """Which functions of a file are other ones now, with their lines; empty if that is not known."""
+    """Which functions of a file changed, with their lines; empty if unknown."""
     then, now = (
         {
             row["name"]: row
@@ -181,7 +181,7 @@ def _data(
         if item.name == "definition":
             text = f"other data: {item.before}, now {item.after}"
         elif ("code", item.name) in unlike:
-            continue  # told of as code
+            continue  # reported as code
         else:
             text = f"other data: {item.name.removeprefix('file ')} has changed"
         yield Cause("data", text)

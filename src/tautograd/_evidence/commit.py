@@ -1,8 +1,8 @@
-"""The commit that code is at, asked of git in a way that has no other program run.
+"""The commit that the code is at, queried so that git runs no other program.
 
-A repository's own settings can name programs: filters of its files, a monitor, hooks, what a missing
-object is fetched with, and the same again for each submodule. To be told of a commit nobody agrees to
-run them. The settings of the user and of the system are theirs, and hold.
+A repository's own settings can name programs: file filters, a monitor, hooks, a command to fetch missing
+objects, and the same again for each submodule. Nobody who asks for a commit has agreed to run them. The
+user's and the system's settings are trusted, and apply.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
 _FILTERS = {"clean": "", "smudge": "", "process": "", "required": "false"}
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, in whichever way
+    "GIT_ALLOW_PROTOCOL": "none",  # no fetching of any kind
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
@@ -25,7 +25,7 @@ _SECONDS = 20
 
 
 def git_of(root: str | None, files: list[str]) -> dict[str, Any] | None:
-    """The commit a project is at and which tracked or used files differ from it; None without git."""
+    """The commit of a project, and which tracked or used files differ from it; None without git."""
     if root is None:
         return None
 
@@ -52,7 +52,7 @@ _SCOPED = ("--show-scope", "--name-only", "-z")
 
 
 def _environment(settings: dict[str, str]) -> dict[str, str]:
-    """This process's environment, with settings that come before all others of git's."""
+    """This process's environment, with settings that take precedence over all others of git's."""
     given = os.environ.get("GIT_CONFIG_COUNT", "")
     count = int(given) if given.isdecimal() else 0
     added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
@@ -62,7 +62,7 @@ def _environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _without_filters(listed: str) -> dict[str, str]:
-    """Settings by which the filters that the repository itself names do nothing."""
+    """Settings that disable the filters defined by the repository itself."""
     fields = listed.split("\0")
     found: dict[str, str] = {}
     for scope, key in zip(fields[::2], fields[1::2], strict=False):
@@ -74,7 +74,7 @@ def _without_filters(listed: str) -> dict[str, str]:
 
 def _state(git: Callable[..., str], files: list[str]) -> dict[str, Any]:
     commit = git("rev-parse", "HEAD").strip()
-    # Whether a submodule's files have changed, a git in the submodule would say, by its settings.
+    # Whether a submodule's files have changed would be decided by a git run with the submodule's settings.
     options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "-z")
     status = git("status", *options).split("\0")
     changed = {entry[3:] for entry in status if len(entry) > 3}

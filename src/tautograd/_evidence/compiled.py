@@ -1,7 +1,7 @@
-"""The compiled code of a definition: what its text, and nothing else, comes to.
+"""Whether running code is what a definition's source text compiles to.
 
-A function can be given other code, or its name another function, by code that runs while its module is
-imported. Both may bear its name and its line. The text compiled once more shows whether they are it.
+Code that runs during a module's import can give a function other code, or its name another function.
+Both may keep its name and its line. Compiling the text again shows whether they match it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from tautograd._evidence.definitions import Definition
 
 
 def is_code_of(code: CodeType, definition: Definition, source: bytes) -> bool:
-    """Whether code is what a definition in a source file is compiled to, to the column."""
+    """Whether code is what a definition in a source file compiles to, down to the column."""
     module = compile(source, code.co_filename, "exec", dont_inherit=True)
     return any(_are_same(code, own) for own in _compiled(module, definition))
 
 
 def _compiled(module: CodeType, definition: Definition) -> Iterator[CodeType]:
-    """The code of a definition in that of its module: there is one, or none that can be told."""
+    """The code of a definition within its module's, if it can be identified."""
     *outer, last = definition.name.split(".")
     scopes = [module]
     for name in outer:
@@ -32,7 +32,7 @@ def _compiled(module: CodeType, definition: Definition) -> Iterator[CodeType]:
 
 
 def _inside(scope: CodeType) -> Iterator[CodeType]:
-    """The functions and classes that code makes, through the scope of their type parameters."""
+    """The functions and classes that code creates, looking through scopes of type parameters."""
     for constant in scope.co_consts:
         if isinstance(constant, CodeType):
             yield constant
@@ -41,7 +41,7 @@ def _inside(scope: CodeType) -> Iterator[CodeType]:
 
 
 def _is_within(code: CodeType, place: tuple[int, int, int, int]) -> bool:
-    """Whether the expression at a place was compiled to code: two lambdas may share a line."""
+    """Whether code was compiled from the expression at a place: two lambdas may share a line."""
     first, last = place[:2], place[2:]
     return any(
         None not in at and first <= (at[0], at[2]) and (at[1], at[3]) <= last

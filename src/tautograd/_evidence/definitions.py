@@ -1,7 +1,7 @@
-"""What a source file defines under a name, read from its text: nothing is imported to find it.
+"""What a source file defines under a name, read from its text: nothing is imported.
 
 A name is defined if the file binds it once, by `def`, `class`, a lambda or an instance of one of its
-own classes. What it imports is not its own; what it binds twice cannot be told apart beforehand.
+own classes. Imported names are not its own; a name bound twice is ambiguous.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class NotDefined(Exception):
-    """The file does not define the name; the text goes on after 'the file ...'."""
+    """The file does not define the name; the message continues after 'the file ...'."""
 
 
 @dataclass(frozen=True)
@@ -25,34 +25,34 @@ class Definition:
     """A thing that a file defines."""
 
     name: str
-    """Dotted, from the top of the file."""
+    """Dotted, from the top level of the file."""
     kind: str
     """function, class, lambda, instance (of a class of the file) or value (anything else)."""
     line: int
-    """The first, decorators included."""
+    """The first line, decorators included."""
     of: Definition | None = None
     """The class of an instance."""
     needs: int = 0
-    """Arguments that a function cannot be called without."""
+    """Required arguments of a function."""
     decorated: bool = False
-    """Whether what is bound to the name is what a decorator makes of it."""
+    """Whether the name is bound to the result of a decorator."""
     body: tuple[int, int, int, int] | None = None
-    """Where the expression of a lambda stands: first line and column, last line and column."""
+    """The range of a lambda's expression: first line and column, last line and column."""
     methods: tuple[Definition, ...] = ()
-    """The functions that stand in a class as they are."""
+    """The undecorated functions of a class."""
 
 
 def parsed(source: bytes) -> ast.Module:
     """The syntax tree of a source file."""
     try:
-        with without_warnings:  # of an escape in a string, say: not ours to complain of
+        with without_warnings:  # an escape in a string, for example: not ours to report
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotDefined(f"is no Python source: {type(error).__name__}") from None
 
 
 def definition_in(tree: ast.Module, name: str, *, values: bool = False) -> Definition:
-    """What a file defines as a dotted name; `values`: a name bound to any expression will do."""
+    """What a file defines under a dotted name; with `values`, a name bound to any expression counts."""
     scope: _Scope = tree
     steps = name.split(".")
     if not all(map(str.isidentifier, steps)):
@@ -70,12 +70,12 @@ def definition_in(tree: ast.Module, name: str, *, values: bool = False) -> Defin
 
 
 def binds(scope: _Scope, name: str) -> bool:
-    """Whether a scope binds a name at all, in whichever way."""
+    """Whether a scope binds a name at all, in any way."""
     return any(True for _ in _bindings(scope, name))
 
 
 def attribute_in(tree: ast.Module, name: str, attribute: str) -> ast.expr | None:
-    """What `name.attribute = ...` at the top of a file says, the last time it is said."""
+    """The last value that `name.attribute = ...` assigns at the top level of a file."""
     found = None
     for node in _of_scope(tree):
         if not isinstance(node, ast.Assign):
@@ -136,7 +136,7 @@ def _bindings(scope: _Scope, name: str) -> Iterator[ast.AST]:
 
 
 def _is_name(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
-    """Whether an assignment is to one name, and to this one."""
+    """Whether an assignment has one target, and it is this name."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
 
@@ -149,13 +149,13 @@ def _captured(node: ast.AST) -> list[str | None]:
 
 
 def _of_scope(scope: _Scope) -> Iterator[ast.AST]:
-    """The nodes of a scope, in order: into `if`, `try` and loops, not into functions and classes."""
+    """The nodes of a scope, in order: descends into `if`, `try` and loops, not into functions and classes."""
     waiting: list[ast.AST] = list(reversed(scope.body))
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            inner: list[ast.AST] = [node.value]  # its one target is told of with it
+            inner: list[ast.AST] = [node.value]  # its single target is handled with it
             if not isinstance(node.targets[0], ast.Name):
                 inner.append(node.targets[0])
         elif isinstance(node, ast.AnnAssign):
@@ -172,7 +172,7 @@ def _of_scope(scope: _Scope) -> Iterator[ast.AST]:
 
 
 def _outside(node: ast.AST) -> list[ast.AST]:
-    """What of a function, class or lambda the scope around it evaluates: all but what is in it."""
+    """The parts of a function, class or lambda that the enclosing scope evaluates: all but its body."""
     parts: list[ast.AST] = [*getattr(node, "decorator_list", ())]
     if isinstance(node, ast.ClassDef):
         return [*parts, *node.bases, *node.keywords]
@@ -183,7 +183,7 @@ def _outside(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_private_of_a_class(name: str, tree: ast.Module) -> bool:
-    """Whether a file says `__x` where a name is `_Class__x`: in a class, that is the same name."""
+    """Whether a file contains `__x` for the name `_Class__x`: inside a class the two are the same."""
     if not name.startswith("_") or "__" not in name[1:]:
         return False
     said = {
@@ -223,7 +223,7 @@ def _described(node: ast.AST, name: str, tree: ast.Module, values: bool) -> Defi
 
 
 def _is_descriptor(node: ast.AST) -> bool:
-    """Whether a decorator may make something of a method that runs code when it is looked up."""
+    """Whether a decorator may turn a method into something that runs code on lookup."""
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     return any(
         not (isinstance(part, ast.Name) and part.id in ("staticmethod", "classmethod"))
@@ -241,7 +241,7 @@ def _needed(arguments: ast.arguments) -> int:
 
 
 def _own_class(value: ast.expr | None, tree: ast.Module) -> Definition | None:
-    """The class of the file that an expression makes an instance of: `Net(...)`."""
+    """The class in the file that an expression instantiates: `Net(...)`."""
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
         return None
     node = _only_binding(tree, value.func.id, tree) if binds(tree, value.func.id) else None

@@ -1,4 +1,4 @@
-"""Evidence on disk: written whole or not at all, never over another; read only if it is whole."""
+"""Evidence files: written atomically, never over another file; read only if intact."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tautograd._files.regular import NotRegular, TooLarge, read_regular
 
 FORMAT = "tautograd evidence"
 LARGEST = 64 * 2**20
-"""Bytes of an evidence file."""
+"""Maximum size of an evidence file in bytes."""
 MOST_VALUES = 2**20
-"""Objects, arrays and values in it, counted by the commas and brackets."""
+"""Maximum number of objects, arrays and values in it, counted by commas and brackets."""
 DEEPEST = 100
-"""Objects and arrays inside one another."""
-_MOST_DIGITS = 300  # of an integer: each is then within the range of a float
-_LONGEST_REASON = 400  # characters of what is said of a file
+"""Maximum nesting of objects and arrays."""
+_MOST_DIGITS = 300  # of an integer: smaller ones are within the range of a float
+_LONGEST_REASON = 400  # characters of a message about a file
 
 Path = str | os.PathLike[str]
 
@@ -33,7 +33,7 @@ Path = str | os.PathLike[str]
 
 
 def may_write(path: Path, *, overwrite: bool = False) -> None:
-    """Complain, before any work is done, of a path that could not be written afterwards."""
+    """Raise, before any work is done, if a path could not be written afterwards."""
     name = os.fspath(path)
     folder = os.path.dirname(os.path.realpath(name))
     if not os.path.isdir(folder):
@@ -51,7 +51,7 @@ def may_write(path: Path, *, overwrite: bool = False) -> None:
 
 
 def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -> None:
-    """Write evidence (with its digest) to a new file, or over an old one if told to."""
+    """Write evidence (with its digest) to a new file; with `overwrite`, also over an old one."""
     may_write(path, overwrite=overwrite)
     content = {key: evidence[key] for key in evidence if key != DIGEST}
     content[DIGEST] = digest_of(content)
@@ -59,7 +59,7 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
     if found:
         raise EvidenceError(f"this is no evidence as the schema has it: {found[0]}")
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    data = utf8(text)  # half of a character, written out as `\\ud800`, is what JSON means by it
+    data = utf8(text)  # a lone surrogate becomes `\\ud800`, its JSON escape
     if len(data) > LARGEST or _size(data) > MOST_VALUES or _depth(content) > DEEPEST:
         raise EvidenceError("the inputs or the report are too large or nested too deep to be kept")
     try:
@@ -78,7 +78,7 @@ def _fill(file: IO[bytes], data: bytes) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The evidence in a file, or an `EvidenceError` that says why it is refused."""
+    """Read the evidence in a file; raises `EvidenceError` with the reason if it is refused."""
     name = os.fspath(path)
     try:
         return _checked(_parsed(_bytes_of(name), name), name)
@@ -121,7 +121,7 @@ def _bytes_of(name: str) -> bytes:
         raise EvidenceError(f"'{name}' is a folder, not an evidence file") from None
     except OSError as error:
         raise EvidenceError(f"cannot read '{name}': {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have: it holds a null character
+    except ValueError as error:  # an impossible name: it contains a null character
         raise EvidenceError(f"cannot read '{name}': {error}") from None
 
 
@@ -147,7 +147,7 @@ def _parsed(data: bytes, name: str) -> Any:
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}: {error.msg}"
         shown = text.strip()
-        stops = error.pos >= len(text.rstrip())  # all there is was JSON so far
+        stops = error.pos >= len(text.rstrip())  # everything up to the end was valid JSON
         if shown.startswith("{") and (stops or not shown.endswith("}")):
             raise EvidenceError(f"'{name}' is truncated: its end is missing ({at})") from None
         raise EvidenceError(f"'{name}' is not JSON: {at}") from None
@@ -159,16 +159,16 @@ def _parsed(data: bytes, name: str) -> Any:
 
 
 class _TooDeep(Exception):
-    """Objects in objects in objects."""
+    """Objects are nested too deeply."""
 
 
 def _size(data: bytes) -> int:
-    """How many values a JSON text can hold at most."""
+    """An upper bound on the number of values in a JSON text."""
     return sum(data.count(mark) for mark in (b",", b"[", b"{"))
 
 
 def _depth(content: Any) -> int:
-    """How deep objects and arrays are nested; counted no further than what is allowed."""
+    """The nesting depth of objects and arrays, counted only up to the limit."""
     layer, depth = [content], 0
     while layer and depth <= DEEPEST:
         nested = [value for value in layer if isinstance(value, (dict, list))]

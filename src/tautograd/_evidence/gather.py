@@ -24,7 +24,7 @@ from tautograd._version import __version__
 
 
 def gather(report: Any) -> dict[str, Any]:
-    """The evidence for a report, all but its digest."""
+    """The evidence for a report, without its digest."""
     if report.subject is None:
         raise ValueError("report: it does not know what was verified, so it cannot be evidence")
     observation = report.observed or _observed_late(report)
@@ -71,7 +71,7 @@ def _now() -> str:
 
 
 def _observed_late(report: Any) -> Observation:
-    """For a report of `verify` called by a program: what it was given, which it left untouched."""
+    """The observation for a `verify` call in a program: its arguments, which it left unmodified."""
     subject = report.subject
     seed = report.settings.get("seed", 0)
     observation = observe(
@@ -106,7 +106,7 @@ def computation_of(observation: Observation) -> dict[str, Any]:
 
 
 def _name_in_file(observation: Observation) -> str | None:
-    """What to take of the file: the name after the colon."""
+    """The name within the file: the part after the colon."""
     if observation.target is None:
         return None
     return observation.target.rpartition(":")[2]
@@ -120,7 +120,7 @@ def _random(observation: Observation, report: Any) -> dict[str, Any]:
         "state_sha256": observation.random_state,
         "state": None,
     }
-    if draws:  # kept whole: the same numbers can then be drawn again, whatever came before
+    if draws:  # kept whole: the same numbers can then be drawn again in any replay
         state = report.subject._state.rng.numpy().tobytes()
         found["state"] = base64.b64encode(state).decode("ascii")
         found["state_sha256"] = {**observation.random_state, "engine": sha256(state)}
@@ -130,7 +130,7 @@ def _random(observation: Observation, report: Any) -> dict[str, Any]:
 def _model(observation: Observation, *, named: bool) -> dict[str, Any] | None:
     if observation.model is None:
         return None
-    # What a target names is imported and built again; what a program built is not.
+    # What a target names is imported and rebuilt; what a program built is not.
     state = None if named else stored_state(observation.subject)
     return {**observation.model, "checkpoint": observation.checkpoint, "state": state}
 
@@ -180,6 +180,6 @@ def gradients(report: Any, seed: int) -> list[dict[str, Any]]:
 
 
 def default_path(target: str) -> str:
-    """A file name for the evidence of a target, where several are written to one folder."""
+    """A default file name for a target's evidence, where several are written to one folder."""
     kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in target.replace(os.sep, "-"))
     return kept.strip(".-") + ".json"

@@ -1,6 +1,6 @@
-"""Where the inputs of a verification come from, and how they are written down.
+"""Where the inputs of a verification come from, and how they are recorded.
 
-In this order: what the command line says (shapes, a function, a file), `<name>_inputs` beside the
+In order of precedence: the command line (shapes, a function, a file), `<name>_inputs` beside the
 function, its attribute `inputs`, or `Annotated[Tensor, "3x4"]` in its signature.
 """
 
@@ -26,9 +26,9 @@ _ITEM = re.compile(
 )
 _NUMBER = re.compile(r"=(?P<value>[^,]+)")
 LARGEST_FILE = 2**32
-"""Bytes of data in a file of inputs, unpacked."""
+"""Maximum bytes of data in an input file, unpacked."""
 _MOST_DIMENSIONS = 64
-_MOST_DIGITS = 18  # of a size: 64 bits have all of these numbers
+_MOST_DIGITS = 18  # of a size: 64 bits hold all of these
 GRAMMAR = (
     "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
     "integers '<limit'; '=2.5' is a plain number; 'x=3x4' goes by keyword"
@@ -37,7 +37,7 @@ GRAMMAR = (
 
 @dataclass
 class Inputs:
-    """The arguments of a call, and how they came about."""
+    """The arguments of a call, and their origin."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -72,14 +72,14 @@ def from_shapes(text: str, engine: Any, seed: int, dtype: Any = None) -> Inputs:
 
 
 def _named(item: str) -> tuple[str, str]:
-    """The name and the rest of 'mask=3:bool' (a number by name: 'n==2'); no name for others."""
+    """The name and the rest of 'mask=3:bool' (a number by name: 'n==2'); otherwise no name."""
     name, _, rest = item.partition("=")
     return (name, rest) if rest and name.isidentifier() else ("", item)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """One tensor that `--inputs` asks for."""
+    """A tensor specified by `--inputs`."""
 
     shape: list[int]
     dtype: str | None
@@ -106,7 +106,7 @@ def item_in(item: str) -> Any:
 
 
 def items_in(text: str) -> list[Any]:
-    """What a text for `--inputs` asks for, item by item."""
+    """The items that a text for `--inputs` specifies."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
         raise CannotRun(f"--inputs is empty; {GRAMMAR}")
@@ -146,7 +146,7 @@ def _number(text: str) -> Any:
 
 
 def from_function(text: str, engine: Any, seed: int) -> Inputs:
-    """Inputs that a function of the user's makes."""
+    """Inputs made by a function of the user's."""
     target = Target.parse(text)
     if not target.name:
         raise CannotRun(f"--inputs-from '{text}' names no function; write 'pkg.mod:make_inputs'")
@@ -155,7 +155,7 @@ def from_function(text: str, engine: Any, seed: int) -> Inputs:
 
 
 def from_maker(maker: Any, name: str, engine: Any, seed: int) -> Inputs:
-    """Inputs from a function without arguments, or from a value that stands for them."""
+    """Inputs from a function without arguments, or from a plain value."""
     if callable(maker) and not is_tensor(maker):
         if engine is not None:
             engine.manual_seed(seed)
@@ -184,10 +184,10 @@ def from_maker(maker: Any, name: str, engine: Any, seed: int) -> Inputs:
 
 
 def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments from what was returned for them.
+    """A call's arguments from the value returned for them.
 
     A tuple or list holds them in order, a dictionary by name, `(tuple, dict)` both; anything else
-    is the only one.
+    is the only argument.
     """
     if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], (tuple, list)):
         args, kwargs = made
@@ -201,7 +201,7 @@ def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def from_file(path: str, engine: Any) -> Inputs:
-    """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
+    """Inputs from a `.npy` or `.npz` file, in its order; nothing in it is executed."""
     try:
         values = [_as_input(array, engine) for array in read_arrays(path, LARGEST_FILE)]
     except FileNotFoundError:
@@ -218,7 +218,7 @@ def _as_input(array: Any, engine: Any) -> Any:
 
 
 def recorded_path(path: str) -> str:
-    """A file's path as evidence has it: from the top of its project where it is in one."""
+    """A file's path as recorded in evidence: relative to its project, if it is in one."""
     return relative(path, project_root(os.getcwd()))
 
 
@@ -226,20 +226,20 @@ def recorded_path(path: str) -> str:
 
 
 def companion(module: ModuleType, name: str, subject: Any) -> tuple[str, Any] | None:
-    """What a module says the inputs of one of its functions are: the name of it, and it."""
+    """The inputs that a module defines for one of its functions: their name and value."""
     for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
-        if candidate in vars(module):  # what it defines, not what a `__getattr__` makes up
+        if candidate in vars(module):  # actual definitions only, nothing from a `__getattr__`
             return candidate, vars(module)[candidate]
     marked = inspect.getattr_static(subject, "inputs", None)
     if marked is not None:
-        # Of a class, a static method or a tuple: not a bound method, which wants an instance.
+        # For a class, a static method or a tuple: a bound method would need an instance.
         value = getattr(marked, "__func__", marked) if isinstance(marked, staticmethod) else marked
         return f"{name}.inputs", value
     return None
 
 
 def annotated(subject: Any) -> str | None:
-    """The shapes that a signature is annotated with, as `--inputs` would have them."""
+    """The shapes annotated in a signature, in the syntax of `--inputs`."""
     function = type(subject).forward if is_module(subject) else subject
     if inspect.isclass(subject):
         function = getattr(subject, "forward", subject)

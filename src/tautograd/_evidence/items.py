@@ -1,8 +1,8 @@
 """Two evidences, item by item: what is the same, what drifted, what differs.
 
-Results are the same bit for bit, or they differ. Only where the runtime is another one (another
-NumPy, BLAS, processor, number of threads) may they round otherwise: then a number that keeps half
-of its digits is said to have drifted.
+Results are bitwise equal, or they differ. Only with another runtime (another NumPy, BLAS, processor,
+number of threads) may they round differently: then a number that keeps half of its digits counts as
+drifted.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 SAME, DRIFTED, OTHER, DIFFERS = "same", "drifted", "other", "differs"
-"""`other` is said of surroundings: another version or commit is no difference in the results."""
+"""`other` is for the environment: another version or commit is not a difference in the results."""
 RESULTS = "results"
-"""The section of what came of the verification; all others say what went into it."""
+"""The section of results; all other sections describe what went into the verification."""
 
 _EPSILON = {
     "float64": 2.0**-52,
@@ -30,13 +30,13 @@ _RUNTIME = (
     *("default_dtype", "as_torch"),
 )
 _BY_HAND = "analytical gradient"
-"""The reference that a program gave to `verify`: no file can hold it, so a replay has none."""
+"""The reference that a program passed to `verify`: no file can hold it, so a replay has none."""
 _MISSING = "(none)"
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that two evidences can be compared in."""
+    """One aspect in which two evidences can be compared."""
 
     section: str
     name: str
@@ -45,7 +45,7 @@ class Item:
     status: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON values."""
         return dict(vars(self))
 
 
@@ -71,7 +71,7 @@ def _item(section: str, name: str, one: Any, other: Any, *, unlike: str = DIFFER
 
 
 def _short(digest: Any) -> str:
-    """A hash as it is shown: a dozen digits tell any two apart."""
+    """A hash as displayed: a dozen digits tell any two apart."""
     return digest[:12] if isinstance(digest, str) else _MISSING
 
 
@@ -157,7 +157,7 @@ def _model(one: Any, other: Any) -> Iterator[Item]:
     if one is None and other is None:
         return
     first, second = one or {}, other or {}
-    # Where a class was imported from has many names (a script is `__main__`); its code is hashed.
+    # A class can be imported under many module names (a script is `__main__`); its code is hashed.
     classes = [row.get("class", _MISSING).rpartition(":")[2] for row in (first, second)]
     yield _item("model", "class", classes[0], classes[1])
     for name in ("mode", "parameters", "trainable", "buffers"):
@@ -198,7 +198,7 @@ def _runtime(one: Any, other: Any) -> Iterator[Item]:
             yield _item("runtime", f"package {name}", *versions, unlike=OTHER)
 
 
-# ---- what came of it -----------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 def _results(before: Evidence, after: Evidence, may_round: bool) -> Iterator[Item]:
@@ -206,7 +206,7 @@ def _results(before: Evidence, after: Evidence, may_round: bool) -> Iterator[Ite
     one, other = before["figures"], after["figures"]
     yield from _checks(one["checks"], other["checks"], may_round)
     for item in _tensors(RESULTS, one["outputs"], other["outputs"]):
-        # Rounded otherwise, an output has another hash: how far it is, the gradients tell.
+        # An output that rounds differently has another hash: the gradients show how far it is off.
         drifted = item.status == DIFFERS and may_round and "(none)" not in (item.before, item.after)
         yield replace(item, status=DRIFTED) if drifted else item
     yield from _gradients(one["gradients"], other["gradients"], may_round)
@@ -224,7 +224,7 @@ def _checks(one: Any, other: Any, may_round: bool) -> Iterator[Item]:
         before, after = first.get(key), second.get(key)
         status = SAME
         if before != after:
-            # An error is rounding itself: of it, only what it says about the gradient is kept.
+            # An error is itself rounding: only what it says about the gradient is kept.
             status = DRIFTED if may_round and _says_the_same(before, after) else DIFFERS
             if after is None and key[0] == _BY_HAND:
                 status = OTHER
@@ -270,7 +270,7 @@ def _drifted(before: Any, after: Any) -> bool:
     scale = before["norm"]
     if not isinstance(scale, (int, float)):
         return False
-    # A projection onto n signs is a sum of n numbers, of the size of the norm all together.
+    # A projection onto n signs is a sum of n numbers, of the size of the whole norm.
     numbers = math.sqrt(max(1.0, math.prod(map(float, before["shape"]))))
     return all(
         _near(before[key], after[key], epsilon, scale * room)
@@ -279,7 +279,7 @@ def _drifted(before: Any, after: Any) -> bool:
 
 
 def _near(one: Any, other: Any, epsilon: float, scale: float = 0.0) -> bool:
-    """Whether two numbers agree in half of their digits."""
+    """Whether two numbers agree in half their digits."""
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (one, other)):
         return False
     return bool(abs(one - other) <= math.sqrt(epsilon) * max(abs(one), abs(other), scale))

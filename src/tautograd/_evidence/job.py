@@ -1,4 +1,4 @@
-"""One verification, as the command line or an evidence file asks for it: prepared, then run."""
+"""One verification, as requested by the command line or an evidence file: prepared, then run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEFAULT_WRAPPER = "DistributedDataParallel"
 
 @dataclass
 class Job:
-    """What to verify, with what, and how."""
+    """What to verify, on what inputs, and how."""
 
     target: str
     engine: str | None = None
@@ -43,21 +43,21 @@ class Job:
     training: bool | None = None
     checkpoint: str | None = None
     init: str | None = None
-    """The arguments that a module's class is built with, as they are written in a call."""
+    """The arguments that a module's class is built with, as source text."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Passed on to `verify`: mode, order, probes, try_inputs."""
     ranks: int | None = None
-    """On how many ranks the model's gradient is to be that of one."""
+    """The number of ranks on which the model's gradient must equal that of one."""
     wrap: str | None = None
-    """What wraps it there, in place of `DistributedDataParallel`: 'pkg.mod:fn'."""
+    """The wrapper to use there instead of `DistributedDataParallel`: 'pkg.mod:fn'."""
     for_evidence: bool = False
     stored: Callable[[Any], given.Inputs] | None = None
-    """Makes the inputs that an evidence file carries, on the engine it is given."""
+    """Makes the inputs that an evidence file contains, on the given engine."""
     stored_state: Callable[[Any], dict[str, Any]] | None = None
     own: Own | None = None
-    """The target, where nobody but an evidence file names it."""
+    """The target, if only an evidence file names it."""
     own_maker: Own | None = None
-    """The maker of the inputs, likewise."""
+    """The maker of the inputs, if only an evidence file names it."""
 
 
 @dataclass
@@ -71,11 +71,11 @@ class Prepared:
 
 
 class NoInputs(CannotRun):
-    """Nothing says what the inputs of a function are."""
+    """A function's inputs are not specified anywhere."""
 
 
 def prepare(job: Job, *, subject: Any = None) -> Prepared:
-    """Import what a job names (unless it is given), build it, make its inputs, take note of all."""
+    """Import what a job names (unless it is passed in), build it, make its inputs, and observe everything."""
     owns = [own for own in (job.own, job.own_maker) if own is not None]
     with imported_as_read({own.path: own.source for own in owns}):
         return _prepared(job, subject)
@@ -131,7 +131,7 @@ def _prepared(job: Job, subject: Any) -> Prepared:
 
 
 def run(job: Job, prepared: Prepared, *, progress: Any = None) -> Any:
-    """Verify what was prepared; the report knows what was observed before it."""
+    """Verify what was prepared; the report includes what was observed before it."""
     from tautograd._verify.verify import verify
 
     settings = dict(job.settings)
@@ -139,7 +139,7 @@ def run(job: Job, prepared: Prepared, *, progress: Any = None) -> Any:
         settings["progress"] = progress
     started = time.perf_counter()
     shared = None
-    if job.ranks is not None:  # before anything starts threads, which a fork does not take along
+    if job.ranks is not None:  # before anything starts threads, which a fork does not copy
         shared = verify_on_ranks(prepared, job.ranks, _wrapper(job.wrap))
     report = verify(
         prepared.subject,
@@ -184,7 +184,7 @@ def seed_all(seed: int) -> None:
 
 
 def _engine(job: Job, module: ModuleType | None, subject: Any) -> Any:
-    """The engine to make inputs with: as asked, else the one that the code uses."""
+    """The engine to make inputs with: as requested, else the one the code uses."""
     if job.engine is not None:
         try:
             return importlib.import_module(job.engine)
@@ -227,7 +227,7 @@ def _build(cls: Any, target: str, init: str | None) -> Any:
 
 
 def arguments_of(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call as they are written: numbers, texts, lists of them; nothing is run."""
+    """The arguments of a call from source text: numbers, strings, lists of them; nothing is run."""
     try:
         call = ast.parse(f"_({text})", mode="eval").body
         assert isinstance(call, ast.Call)
@@ -244,7 +244,7 @@ def arguments_of(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def load_checkpoint(module: Any, path: str, engine: Any) -> dict[str, Any]:
-    """Load parameters into a module from a file, and say which file it was."""
+    """Load parameters into a module from a file, and report which file it was."""
     try:
         digest = sha256_of_file(path)
         if path.endswith(".safetensors"):
@@ -273,7 +273,7 @@ def _load_state(module: Any, state: Any, origin: str) -> None:
 
 
 def _dtype_of(subject: Any) -> Any:
-    """The dtype a module computes in, by its first parameter of floating point."""
+    """The dtype a module computes in, by its first floating-point parameter."""
     if is_module(subject):
         with contextlib.suppress(StopIteration):
             return next(p.dtype for p in subject.parameters() if p.is_floating_point())
@@ -322,7 +322,7 @@ def _inputs(
 
 
 def _check_is_about_tensors(own: Own, made: given.Inputs) -> None:
-    """What only an evidence file names is called if it is given a tensor: else it is no function."""
+    """Refuse to call a function that only an evidence file names unless it gets a tensor."""
     values = NESTS.named_leaves([*made.args, *made.kwargs.values()], "")
     if not any(is_tensor(value) for _, value in values):
         raise CannotRun(
@@ -332,7 +332,7 @@ def _check_is_about_tensors(own: Own, made: given.Inputs) -> None:
 
 
 def has_inputs(module: ModuleType, name: str) -> bool:
-    """Whether the inputs of a function are known without being asked for."""
+    """Whether a function's inputs are specified without being passed in."""
     subject = getattr(module, name)
     return (
         given.companion(module, name, subject) is not None or given.annotated(subject) is not None

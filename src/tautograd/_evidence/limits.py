@@ -1,4 +1,4 @@
-"""How much work an evidence file may ask for: above it, a replay is refused before it begins."""
+"""How much work an evidence file may request: above these limits, a replay is refused before it begins."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tautograd._evidence.tensors import DTYPES
 
 MOST_PROBES = 10_000
 MOST_IN_FULL = 100_000
-"""Numbers that go into a function whose whole Jacobian is compared."""
+"""Maximum input size of a function whose whole Jacobian is compared."""
 LARGEST_INPUTS = 2**30
-"""Bytes of inputs that are drawn in shapes, in double precision."""
+"""Maximum bytes of inputs drawn from shapes, in double precision."""
 MOST_RANKS = 64
 _LONGEST_SHAPES = 10_000  # characters
-_LARGEST_STATE = 2**16  # bytes of a random state; the engines' own have 5 kB
+_LARGEST_STATE = 2**16  # bytes of a random state; the engines' own take 5 kB
 _SEEDS = range(2**64)
 _WORD = re.compile(r"[A-Za-z0-9_]{0,64}")
 _PARAMETER = re.compile(r"(?=.{1,500}$)\w+(?:[.-]\w+)*", re.ASCII)
-"""A parameter's name in the state of a module."""
+"""A parameter's name in a module's state."""
 
 
 def check_limits(evidence: dict[str, Any]) -> None:
-    """Refuse an evidence whose settings, seeds or shapes no verification would end with."""
+    """Refuse evidence whose settings, seeds or shapes would make a verification endless."""
     probes = evidence["settings"].get("probes", 1)
     if probes > MOST_PROBES:
         raise CannotRun(f"the evidence asks for {probes:.12g} probes; {MOST_PROBES} are the most")
@@ -50,7 +50,7 @@ def check_limits(evidence: dict[str, Any]) -> None:
 
 
 def _check_full(definition: dict[str, Any]) -> None:
-    """All of a Jacobian takes a run for each number that goes in."""
+    """A whole Jacobian takes a run for each input number."""
     shapes: list[list[int]] = []
     if definition["kind"] == "shapes":
         shapes = [item.shape for item in _drawn_in(definition["text"])]
@@ -93,15 +93,16 @@ def _check_state(state: str | None) -> None:
         raise CannotRun(f"the evidence's random state has {size} bytes; no engine's has as many")
 
 
-# ---- what a function may be called with ----------------------------------------------------------
+# ---- permitted arguments -------------------------------------------------------------------------
 
 
 def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> None:
-    """Refuse arguments that are not a gradient's: a function that the file names gets tensors.
+    """Refuse arguments that have nothing to do with a gradient: a function named by the file gets
+    tensors.
 
-    With them come numbers and options of one word. A sentence, a path or a command is no such
-    thing, and a call without any tensor has no gradient: that is for functions, which are `called`; of
-    a module the parameters have one.
+    Besides them, only numbers and one-word options are allowed. A sentence, a path or a command is
+    neither, and a call without any tensor has no gradient: this applies to functions, which are
+    `called`; a module's parameters have one.
     """
     kind = definition["kind"]
     if kind == "values":
@@ -122,7 +123,7 @@ def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> No
 
 
 def check_state(state: dict[str, Any], say: str) -> None:
-    """Refuse a state of a module with text in it: the module's own code may be handed all of it."""
+    """Refuse a module state that contains text: the module's own code may receive all of it."""
     for leaf in _leaves(state):
         named = leaf["kind"] == "key" and _PARAMETER.fullmatch(leaf["value"])
         if not named and not _is_harmless(leaf.get("value")):

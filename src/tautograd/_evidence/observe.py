@@ -1,6 +1,6 @@
-"""What there was before a verification: the inputs, the model, the random streams.
+"""Records the state before a verification: the inputs, the model, the random streams.
 
-Taken down before the run, because the run is the user's code and may change any of it.
+It is recorded before the run, because the run is the user's code and may change any of it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tautograd._evidence.tensors import describe, describe_inputs, embeddable
 from tautograd._verify.subject.engines import engine_of, is_module, is_tensor
 
 _MOST_TENSORS = 2000
-"""Tensors of a model that are listed one by one; all of them are in its hash."""
+"""Maximum number of a model's tensors listed individually; all of them are in its hash."""
 
 
 @dataclass
 class Observation:
-    """The state of everything that a verification depends on, and how it came about."""
+    """The state of everything that a verification depends on, and its origin."""
 
     subject: Any
     engine: Any
@@ -30,16 +30,16 @@ class Observation:
     target: str | None = None
     kind: str = "function"
     source: Any = None
-    """What was named: a class where the subject is an instance that was built of it."""
+    """What was named: the class, if the subject is an instance built from it."""
     definition: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
     checkpoint: dict[str, Any] | None = None
     init: str | None = None
     computation: dict[str, Any] | None = None
-    """The code, where it was looked at before the run: a file may be edited during a long one."""
+    """The code, if it was read before the run: a file may be edited during a long one."""
     seed: int = 0
     seconds: float | None = None
     distributed: dict[str, Any] | None = None
-    """The ranks that took part, where they were other processes."""
+    """The participating ranks, if they were other processes."""
 
 
 def observe(
@@ -50,7 +50,7 @@ def observe(
     engine: Any = None,
     seed: int = 0,
 ) -> Observation:
-    """Take down the state of a function or module, of its inputs and of the random streams."""
+    """Record the state of a function or module, of its inputs and of the random streams."""
     if engine is None:
         tensors = [value for value in (*args, *kwargs.values()) if is_tensor(value)]
         engine = engine_of([*tensors, *([subject] if is_module(subject) else [])])
@@ -74,7 +74,7 @@ def _kind_of(subject: Any) -> str:
 
 
 def model_of(module: Any) -> dict[str, Any]:
-    """A module's parameters and buffers, and the mode it is in."""
+    """A module's parameters, buffers and mode."""
     own = [(name, tensor, "parameter") for name, tensor in module.named_parameters()]
     own += [(name, tensor, "buffer") for name, tensor in module.named_buffers()]
     rows = [{**describe(tensor, name), "role": role} for name, tensor, role in own]
@@ -94,11 +94,11 @@ def model_of(module: Any) -> dict[str, Any]:
 
 
 def stored_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The definition of inputs that a program made itself: their values, if they are small."""
+    """The inputs that a program made itself: their values, if they are small."""
     encoded = embeddable((args, kwargs))
     return {"kind": "given"} if encoded is None else {"kind": "values", "values": encoded}
 
 
 def stored_state(module: Any) -> dict[str, Any] | None:
-    """The state of a module that a program made itself, if it is small and all of it tensors."""
+    """The state of a module that a program made itself, if it is small and consists of tensors only."""
     return embeddable(dict(module.state_dict()))

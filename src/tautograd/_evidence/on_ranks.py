@@ -1,10 +1,10 @@
 """The gradient of a wrapped model on several ranks against that of the model on one.
 
-The ranks are forks of this process, so that they have the very model and inputs that were prepared. Each gets its
-share of the batch; the loss is a sum over the batch's outputs, each times a number of its own, over the batch's size,
-so that the mean of the ranks' gradients is the gradient of one process by the linearity of sums. All of it in float64:
-orders of summation differ by some 1e-15, mistakes by the size of the gradient, and the square root of the dtype's
-rounding lies between the two.
+The ranks are forks of this process, so that they have the very model and inputs that were prepared.
+Each gets its share of the batch; the loss is a sum over the batch's outputs, each with its own weight,
+divided by the batch size, so that by linearity the mean of the ranks' gradients is the gradient of one
+process. Everything is in float64: different summation orders differ by some 1e-15, mistakes by the size
+of the gradient, and the square root of the dtype's rounding lies between the two.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
 
 @dataclass
 class OnRanks:
-    """What came of it."""
+    """The result of a verification on ranks."""
 
     check: Check
     topology: dict[str, Any]
 
 
 def verify_on_ranks(prepared: Any, ranks: int, wrap: Callable[[Any], Any] | None = None) -> OnRanks:
-    """Hold the gradients of a prepared job's model on so many ranks against those on one."""
+    """Compare the gradients of a prepared job's model on several ranks with those on one."""
     if not hasattr(os, "fork"):
         raise CannotRun("--ranks: this system cannot fork processes")
     if not is_module(prepared.subject):
@@ -60,7 +60,7 @@ def verify_on_ranks(prepared: Any, ranks: int, wrap: Callable[[Any], Any] | None
 
 
 def compare(expected: dict[str, Any], found: list[dict[str, Any]]) -> Check:
-    """The gradients of every rank against those of one process."""
+    """Compare the gradients of every rank with those of one process."""
     check = Check("one process", f"gradients on {len(found)} ranks")
     check.entries = sum(grad.size for grad in expected.values()) * len(found)
     scale = max((float(np.abs(grad).max(initial=0.0)) for grad in expected.values()), default=0.0)
@@ -91,7 +91,7 @@ def _ranks(some: list[int], count: int) -> str:
 
 
 class _Batch:
-    """The model, the inputs, and what every output is multiplied by."""
+    """The model, the inputs, and the weight of every output."""
 
     def __init__(self, prepared: Any, ranks: int) -> None:
         self.engine, self.subject = prepared.engine, prepared.subject
@@ -171,7 +171,7 @@ class _Batch:
 def _rank(
     batch: _Batch, rank: int, ranks: int, wrap: Callable[[Any], Any] | None
 ) -> dict[str, Any]:
-    """What one rank finds."""
+    """The results of one rank."""
     from tautograd._evidence.runtime import topology_of
 
     engine = batch.engine
@@ -191,7 +191,7 @@ def _rank(
 
 
 def _forked(ranks: int, work: Callable[[int], Any]) -> list[Any]:
-    """What a function returns on each of several forks, with the environment of ranks."""
+    """Call a function on each of several forks, with the environment of ranks, and return the results."""
     from tautograd.distributed._launcher import free_port
 
     port, children = free_port(), dict[int, tuple[int, int]]()
@@ -234,7 +234,7 @@ def _child(rank: int, ranks: int, port: int, writing: int, work: Callable[[int],
 
 
 def _collected(children: dict[int, tuple[int, int]]) -> list[Any]:
-    """What each child has written, within the time there is."""
+    """What each child has written, within the time limit."""
     chunks: dict[int, list[bytes]] = {rank: [] for rank in children}
     until = time.monotonic() + LIMIT
     with selectors.DefaultSelector() as waiting:

@@ -1,4 +1,4 @@
-"""Code that an evidence file names by itself: what of it may run, and that it is what runs.
+"""Code that only an evidence file names: which of it may run, and proof that it is what runs.
 
 The decision is made from the text of a source file, before anything is imported: the file is the
 user's own, it is byte for byte the one that the evidence was made with, and it defines the name. After
@@ -34,25 +34,25 @@ from tautograd._verify.subject.engines import is_tensor
 
 @dataclass(frozen=True)
 class Own:
-    """A definition in a file of the user's, found in its text and not yet imported."""
+    """A definition in a file of the user's, found in its text and not imported yet."""
 
     path: str
     definition: Definition
     source: bytes = field(repr=False)
     say: str = field(repr=False)
-    """What the user would type to have it run all the same."""
+    """The command with which the user can run it anyway."""
 
     @property
     def target(self) -> str:
-        """As a command line would name it."""
+        """In the syntax of the command line."""
         return f"{self.path}:{self.definition.name}"
 
     def load(self) -> ModuleType:
-        """Import the file, from the very bytes that were looked at."""
+        """Import the file, from the very bytes that were checked."""
         return targets.load_source(self.path, self.source)
 
     def take(self, module: ModuleType) -> Any:
-        """The object that the text defines, out of the module that came of it."""
+        """The object that the text defines, from the imported module."""
         found = _found(module, self.definition, self.path, self.source)
         if found is None:
             raise CannotRun(
@@ -62,7 +62,7 @@ class Own:
         return found
 
     def check_maker(self, maker: Any, name: str) -> None:
-        """Refuse a maker of inputs that stands beside the function but comes from elsewhere."""
+        """Refuse a maker of inputs that is found beside the function but was defined elsewhere."""
         if not callable(maker) or is_tensor(maker):
             return
         function = _unwrapped(maker)
@@ -76,10 +76,11 @@ class Own:
 def own_code(
     file: str | None, name: str, files: list[dict[str, Any]], recorded: str, command: str
 ) -> Own:
-    """What a recorded file and name stand for, or `CannotRun`, with what to type instead.
+    """The definition that a recorded file and name refer to; or `CannotRun`, with the command to use
+    instead.
 
     `files` are the recorded paths and hashes, `recorded` is how the evidence names it, and `command`
-    what a target is appended to.
+    is the command that a target is appended to.
     """
     path = own_source(file) if file else None
     if file is None or path is None:
@@ -126,27 +127,27 @@ def own_code(
 
 
 def _project_without(file: str) -> str | None:
-    """The project of the current folder, if a recorded path is one of a project and not there."""
+    """The current folder's project, if a recorded path would be in a project but does not exist there."""
     parts = file.split("/")
     if file.startswith(("/", "<")) or not file.endswith(".py") or ".." in parts:
         return None
     try:
         root = project_root(os.getcwd())
-    except OSError:  # the folder is gone
+    except OSError:  # the folder no longer exists
         return None
     return None if os.path.lexists(os.path.join(root, *parts)) else root
 
 
 def _typed(target: str) -> str:
-    """A target as it is to be typed, if anybody would type it."""
+    """A target as typed on a command line, if it is one that a person might type."""
     sane = len(target) <= 200 and target.isprintable()
-    if sane and target.startswith("-"):  # or it would be an option
+    if sane and target.startswith("-"):  # otherwise it would be an option
         target = f"./{target}"
     return shlex.quote(target) if sane else "pkg.mod:fn"
 
 
 def check_companion(own: Own) -> None:
-    """Refuse, by the text, inputs beside a function that the file merely imports or passes on."""
+    """Refuse, by the text, inputs beside a function that the file merely imports or re-exports."""
     tree, name = parsed(own.source), own.definition.name
     try:
         for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
@@ -177,7 +178,7 @@ def check_companion(own: Own) -> None:
 
 
 def _found(module: ModuleType, definition: Definition, path: str, source: bytes) -> Any:
-    """The object of a definition in an imported module; None if it is another one."""
+    """The object of a definition in an imported module; None if it is a different one."""
     namespace: Any = vars(module)
     owner: Any = None
     *outer, last = definition.name.split(".")
@@ -196,7 +197,7 @@ def _found(module: ModuleType, definition: Definition, path: str, source: bytes)
     function = _unwrapped(called)
     if not isinstance(function, FunctionType) or function.__globals__ is not vars(module):
         return None
-    if function is not called and not definition.decorated:  # nothing in the text wraps it
+    if function is not called and not definition.decorated:  # nothing in the text decorates it
         return None
     code = function.__code__
     if not (_is_in(code, path) and is_code_of(code, definition, source)):
@@ -205,7 +206,7 @@ def _found(module: ModuleType, definition: Definition, path: str, source: bytes)
 
 
 def _unwrapped(value: Any) -> Any:
-    """What decorators were put around, or None where they go round in circles."""
+    """The function inside its decorators, or None if they are circular."""
     try:
         return inspect.unwrap(value) if callable(value) else None
     except ValueError:
@@ -223,7 +224,7 @@ def _is_class(value: Any, module: ModuleType, definition: Definition, source: by
 
 
 def _has_any_of(cls: type, definition: Definition, source: bytes) -> bool:
-    """Whether a class has a method of a definition: names of classes are for anybody to give."""
+    """Whether a class has one of the definition's methods: anything may bear a class's name."""
     for method in definition.methods:
         found = cls.__dict__.get(method.name.rpartition(".")[2])
         function = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found

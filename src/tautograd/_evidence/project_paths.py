@@ -1,7 +1,7 @@
-"""Paths that an evidence file names: they count only as it would have written them itself.
+"""Paths named by an evidence file: accepted only in the form in which evidence records them.
 
-That is from the top of the project of the current folder, with slashes, no `..`, no link on the way,
-spelt as the folders spell it, to a regular file of the user's own.
+That is relative to the current folder's project, with slashes, no `..`, no symbolic link on the way,
+spelt as the folders spell it, and leading to a regular file of the user's own.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from tautograd._evidence.sources import is_installed, project_root
 from tautograd._files.regular import NotRegular, TooLarge, read_regular
 
 LARGEST_SOURCE = 2 * 2**20
-"""Bytes of a source file."""
+"""Maximum bytes of a source file."""
 _ENVIRONMENTS = (("pyvenv.cfg",), ("conda-meta",), ("os.py", "site.py"))
-"""What lies in a virtual environment, in one of conda's, in Python's own library."""
+"""What a virtual environment, a conda environment or Python's own library contains."""
 _PACKAGES = ("site-packages", "dist-packages", "__pycache__", "node_modules")
 
 
 def own_path(relative: str) -> str | None:
-    """The file that a recorded path leads to, if it is the user's own and in their project."""
+    """The file that a recorded path leads to, if it belongs to the user and lies in their project."""
     parts = relative.split("/")
     if not all(map(_is_plain, parts)):
         return None
     try:
         path = project_root(os.getcwd())
-    except OSError:  # the current folder is gone
+    except OSError:  # the current folder no longer exists
         return None
-    if os.path.dirname(path) == path:  # the top of all folders is no project
+    if os.path.dirname(path) == path:  # the file system's root is not a project
         return None
     for number, part in enumerate(parts, 1):
         try:
-            if part not in os.listdir(path):  # a file system may take another spelling for the same
+            if part not in os.listdir(path):  # a file system may accept several spellings
                 return None
             path = os.path.join(path, part)
             status = os.lstat(path)
         except (OSError, ValueError):
             return None
         wanted = stat.S_ISREG if number == len(parts) else stat.S_ISDIR
-        if not wanted(status.st_mode) or not _is_ours(status):  # nor is a link
+        if not wanted(status.st_mode) or not _is_ours(status):  # a link is not, either
             return None
     return path
 
 
 def own_source(relative: str) -> str | None:
-    """The same for a source file: one of the project, not of an environment that lies in it."""
+    """The same for a source file: in the project, and not in an environment inside it."""
     path = own_path(relative)
     if path is None or not path.endswith(".py") or is_installed(path):
         return None
@@ -74,7 +74,7 @@ def source_of(path: str) -> bytes:
 
 
 def _is_plain(part: str) -> bool:
-    """Whether a part of a path is a name and nothing else, on any system."""
+    """Whether a path component is a plain name on every system."""
     return (
         part not in ("", ".", "..")
         and part.isprintable()

@@ -1,8 +1,9 @@
-"""The part of a file that a function depends on: so that a change elsewhere in the file is none of it.
+"""The part of a file that a function depends on, so that changes elsewhere in the file do not count.
 
-Read from the file's text, without running it. What stands at the top level and is no definition counts always,
-since importing the file runs it; of functions and classes those count that are named (by a name, an attribute, a text)
-in what counts already. Where that cannot be told (the file is no Python, the name is not in it), all of it counts.
+Read from the file's text, without running it. Top-level code that is not a definition always counts,
+since importing the file runs it; functions and classes count if they are named (by a name, an
+attribute, a string) in what already counts. If that cannot be determined (the file is not Python, the
+name is not in it), all of it counts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
 
 
 def reachable_text(source: bytes, name: str) -> bytes:
-    """What of a file's text the definition of this name depends on."""
+    """The parts of a file's text that the definition of this name depends on."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -46,7 +47,7 @@ def reachable_text(source: bytes, name: str) -> bytes:
 
 
 def _named_in(statement: ast.stmt) -> set[str]:
-    """Every word in a statement that could be the name of a definition."""
+    """Every word in a statement that may name a definition."""
     found: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):

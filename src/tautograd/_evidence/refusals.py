@@ -1,6 +1,6 @@
-"""Why evidence is refused, or a verification cannot be run: errors whose text is for the user.
+"""Why evidence is refused, or a verification cannot run: errors whose text is for the user.
 
-The text names what files say of themselves, so that it is made printable here, once for all.
+The text includes names from files, so it is made printable here, in one place.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tautograd._files.printable import printable
 
 
 class EvidenceError(ValueError):
-    """A file that is no evidence, or no longer the one that was written; the text says why."""
+    """A file that is not evidence, or was changed after it was written; the text says why."""
 
     __module__ = "tautograd.evidence"
 
@@ -18,22 +18,22 @@ class EvidenceError(ValueError):
 
 
 class CannotRun(Exception):
-    """There is nothing to verify, or not with what was given; the text says what to do."""
+    """There is nothing to verify, or not with these arguments; the text says what to do."""
 
     __module__ = "tautograd.evidence"
 
     def __init__(self, text: str = "", *, lines: bool = False) -> None:
-        # An error of the user's own code may have several lines; a name may not make up any.
+        # An error of the user's own code may span several lines; a name must not add any.
         super().__init__(printable(text, lines=lines))
 
 
 def shown(name: str, most: int = 200) -> str:
-    """A name that a file holds, as a refusal has it: not endless."""
+    """A name from a file, shortened for a refusal."""
     return name if len(name) <= most else f"{name[:most]}..."
 
 
 def said_by(error: BaseException) -> str:
-    """What an error of the user's code says; to say it is code of theirs too, which may fail."""
+    """The message of an error in user code; producing it runs their code, which may fail, too."""
     try:
         return str(error)
     except KeyboardInterrupt:

@@ -1,9 +1,9 @@
-"""Runs the verification that an evidence file is about once more, and compares.
+"""Runs the verification recorded in an evidence file again, and compares.
 
-What the user names is run. What only the file names is run if it is code of the project that the user
-stands in, defined there and unchanged since (`own_code`): all of that is decided before anything is
-imported, and so is whether the file asks for more than there is time or memory for (`limits`). Files of
-data and checkpoints are read from the project only, and never as code.
+What the user names is run. What only the file names is run if it is code of the project in the user's
+current folder, defined there and unchanged since (`own_code`): all of that is decided before anything is
+imported, and so is whether the file requests more time or memory than allowed (`limits`). Data files
+and checkpoints are read only from the project, and never as code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PASSED_ON = ("mode", "order", "probes", "wrt")
 
 @dataclass
 class Changes:
-    """What is to be other than the evidence says."""
+    """What is to differ from the evidence."""
 
     engine: str | None = None
     seed: int | None = None
@@ -50,14 +50,14 @@ def replay(
     inputs: given.Inputs | None = None,
     progress: Any = None,
 ) -> Comparison:
-    """Run an evidence file again; `target` names the function (or is it) if the file may not."""
+    """Replay an evidence file; `target` names the function (or is it) if the file may not."""
     before = read(path)
     job, subject = job_of(before, target, changes or Changes(), inputs)
     return again(before, job, subject, progress)
 
 
 def again(before: dict[str, Any], job: Job, subject: Any, progress: Any = None) -> Comparison:
-    """Run a job that was made of an evidence, and compare what comes of it."""
+    """Run a job built from evidence, and compare the results."""
     kept = [(engine, streams(engine)) for engine in engines()]
     try:
         prepared = prepare(job, subject=subject)
@@ -65,14 +65,14 @@ def again(before: dict[str, Any], job: Job, subject: Any, progress: Any = None) 
         report = run(job, prepared, progress=progress)
         return compare(before, gather(report))
     finally:
-        for engine, state in kept:  # a program that replays goes on with its own random numbers
+        for engine, state in kept:  # the replaying program keeps its own random numbers
             set_streams(engine, state)
 
 
 def job_of(
     before: dict[str, Any], target: Any, changes: Changes, inputs: given.Inputs | None = None
 ) -> tuple[Job, Any]:
-    """What to run for an evidence; with the function itself, if that is what was given."""
+    """The job for an evidence; with the function itself, if that was passed in."""
     subject = None if target is None or isinstance(target, str) else target
     name = target if isinstance(target, str) else None
     recorded = before["computation"]["target"]
@@ -84,7 +84,7 @@ def job_of(
     seed = before["random"]["seed"] if changes.seed is None else changes.seed
     job = Job(
         target=name or (own.target if own else recorded) or "",
-        # A module has an engine of its own, whichever the evidence was made with.
+        # A module determines its engine, whatever the evidence was made with.
         engine=changes.engine or (None if is_module(subject) else before["computation"]["engine"]),
         seed=seed,
         settings=settings,
@@ -106,7 +106,7 @@ def job_of(
 
 
 def _ranks(settings: dict[str, Any]) -> int | None:
-    """On how many ranks the gradient was compared; what wrapped the model there is named by users alone."""
+    """The number of ranks on which the gradient was compared; only users may name the wrapper used there."""
     ranks: int | None = settings.get("ranks")
     if ranks is not None and settings.get("wrap") != DEFAULT_WRAPPER:
         raise CannotRun(
@@ -116,11 +116,11 @@ def _ranks(settings: dict[str, Any]) -> int | None:
     return ranks
 
 
-# ---- what the file may name by itself ------------------------------------------------------------
+# ---- what the file alone may name ----------------------------------------------------------------
 
 
 def own_target(before: dict[str, Any]) -> Own:
-    """The function that an evidence names, if that may run without the user naming it too."""
+    """The function that an evidence names, if it may run without the user naming it too."""
     computation = before["computation"]
     recorded, file, name = (computation[key] for key in ("target", "file", "name"))
     if not recorded or not name:
@@ -166,7 +166,7 @@ def _recorded_inputs(job: Job, before: dict[str, Any]) -> None:
 
 
 def _own_maker(definition: dict[str, Any]) -> Own:
-    """The function that made the inputs, if that may run without the user naming it."""
+    """The function that made the inputs, if it may run without the user naming it."""
     recorded = definition["target"]
     name = recorded.rpartition(":")[2]
     maker = own_code(
@@ -181,7 +181,7 @@ def _own_maker(definition: dict[str, Any]) -> Own:
 
 
 def _beside(definition: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Whether the inputs are made beside the function, where they are looked for by themselves."""
+    """Whether the inputs are made beside the function, where they are looked up automatically."""
     name = before["computation"]["name"] or ""
     made_by = definition["target"].rpartition(":")[2]
     return made_by in (f"{name}_inputs", f"{name.lower()}_inputs", f"{name}.inputs")
@@ -229,7 +229,7 @@ def _recorded_model(job: Job, before: dict[str, Any], subject: Any) -> None:
 
 
 def _set_stream(random: dict[str, Any], engine: Any, job: Job) -> None:
-    """Put the random stream where it was, for a computation that draws from it."""
+    """Restore the random stream, for a computation that draws from it."""
     if random["state"] is None or job.seed != random["seed"]:
         return
     state = bytearray(base64.b64decode(random["state"]))

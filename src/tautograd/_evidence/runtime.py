@@ -39,7 +39,7 @@ def runtime_of(engine: Any) -> dict[str, Any]:
 
 
 def topology_of(engine: Any) -> dict[str, Any] | None:
-    """How many ranks there are, on how many machines and over what; None without a process group."""
+    """The number of ranks and machines, and the backend; None without a process group."""
     module = sys.modules.get(f"{engine.__name__}.distributed")
     if module is None or not module.is_available() or not module.is_initialized():
         return None
@@ -61,13 +61,13 @@ def installed() -> dict[str, str]:
     for distribution in importlib.metadata.distributions():
         name = distribution.metadata["Name"]
         if name:
-            # The first on the search path is the one that is imported.
+            # The first on the search path is the one that gets imported.
             found.setdefault(name.lower().replace("_", "-"), distribution.version)
     return dict(sorted(found.items()))
 
 
 def engine_version(engine: Any) -> dict[str, Any]:
-    """Name and version of an engine, and what tells two builds of one version apart."""
+    """Name and version of an engine, and what distinguishes two builds of one version."""
     name = name_of(engine)
     if name == "tautograd":
         build = _package_hash(os.path.dirname(os.path.abspath(engine.__file__)))
@@ -97,14 +97,14 @@ def blas() -> str:
 
 
 def threads(engine: Any) -> dict[str, Any]:
-    """How many threads the engine computes with, and what the environment asks for."""
+    """The number of threads the engine computes with, and the settings in the environment."""
     asked = {name: os.environ[name] for name in _THREAD_SETTINGS if name in os.environ}
     return {"engine": int(engine.get_num_threads()), "environment": asked, "cpus": os.cpu_count()}
 
 
 @functools.cache
 def _processor() -> str:
-    """The processor's name: another one may take another path through the same BLAS."""
+    """The processor's name: another one may take a different path through the same BLAS."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
             if line.startswith("model name"):
@@ -125,7 +125,7 @@ def random_state(engine: Any) -> dict[str, str]:
 
 
 def peak_memory() -> int | None:
-    """The most memory this process has used so far, in bytes, where the system says."""
+    """The peak memory of this process so far, in bytes, if the system reports it."""
     try:
         import resource
     except ImportError:

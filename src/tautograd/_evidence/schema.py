@@ -1,8 +1,8 @@
 """Checks evidence against its JSON Schema, `evidence.schema.json` beside this file.
 
-The schema is published for other programs, in JSON Schema's own language. Read here it needs a
-dozen of that language's words, and a word that this checker does not know is an error and not
-passed over: a rule in the schema can never go unchecked.
+The schema is published for other programs, in JSON Schema's own language. It uses a dozen of that
+language's keywords, and a keyword that this checker does not know is an error rather than
+ignored: a rule in the schema can never go unchecked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 VERSION = 1
-"""The version of the format that is written; others are refused on reading."""
+"""The format version that is written; files with others are refused."""
 
 _ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description"}
 _KNOWN = {
@@ -42,13 +42,13 @@ def text() -> str:
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The schema as Python has it."""
+    """The schema as Python values."""
     loaded: dict[str, Any] = json.loads(text())
     return loaded
 
 
 def problems(content: Any, rules: Mapping[str, Any] | None = None) -> list[str]:
-    """What in a content is not as the schema says, each as 'where: what'; empty if all is."""
+    """Violations of the schema in a content, each as 'where: what'; empty if there are none."""
     root = schema() if rules is None else rules
     return list(_check(content, root, root, ""))
 
@@ -97,7 +97,7 @@ def _check_object(
     others = rules.get("additionalProperties", True)
     for name, rule in known.items():
         if "const" in rule and name in value and not _equal(value[name], rule["const"]):
-            # Of another kind altogether: to look further would try every kind at every level.
+            # Of another type altogether: descending further would try every type at every level.
             yield from _check(value[name], rule, root, f"{where}.{name}" if where else name)
             return
     for name in rules.get("required", ()):
@@ -122,13 +122,13 @@ def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    # JSON Schema's `$` is the end of the text; Python's allows a line feed after it.
+    # JSON Schema's `$` matches only the end of the text; Python's also before a final line feed.
     return re.search(re.sub(r"\$$", r"\\Z", pattern), text) is not None
 
 
 def _is_a(value: Any, kinds: str | list[str]) -> bool:
     for kind in [kinds] if isinstance(kinds, str) else kinds:
-        # To Python a bool is an int; to JSON it is not.
+        # In Python a bool is an int; in JSON it is not.
         if isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
             return True
     return False
@@ -139,7 +139,7 @@ def _equal(value: Any, other: Any) -> bool:
 
 
 def _how_wrong(found: list[str]) -> tuple[bool, int]:
-    # Of several alternatives, the one that is of the right kind and has the fewest faults.
+    # Of several alternatives, report the one with the right type and the fewest faults.
     return re.match(r"(.*\.)?kind: .* is not ", found[0]) is not None, len(found)
 
 

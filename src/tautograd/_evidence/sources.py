@@ -1,6 +1,6 @@
 """The code of a computation: its own text, and the files of the project it imports.
 
-The files are found from their import statements, without running them: the set is then the same in
+The files are found from import statements, without running them: the set is then the same in
 a process that has loaded half the project as in a fresh one. Installed packages are not followed;
 their versions are in the runtime's list.
 """
@@ -19,15 +19,15 @@ from tautograd._user_code.owners import Owner, owners
 
 from .._user_code.source_lines import refuse_devices
 
-_DEFINITIONS = 1000  # in all files together: a project may have many more, and evidence is small
+_DEFINITIONS = 1000  # in all files together: projects may have many more, but evidence is small
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 def project_root(path: str) -> str:
-    """The top folder of the project that a file or folder is in.
+    """The top folder of the project that contains a file or folder.
 
-    It is the nearest folder above with a `.git`, else with a project file; else the current
-    folder if that holds it; else its own folder.
+    It is the nearest parent with a `.git`, else with a project file; else the current
+    folder if that contains it; else its own folder.
     """
     start = os.path.realpath(path)
     if not os.path.isdir(start):
@@ -51,7 +51,7 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def inside(path: str, folder: str) -> bool:
-    """Whether a path lies in a folder, links followed."""
+    """Whether a path lies in a folder, with links resolved."""
     path, folder = os.path.realpath(path), os.path.realpath(folder)
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
@@ -62,7 +62,7 @@ def is_installed(path: str) -> bool:
 
 
 def relative(path: str, root: str) -> str:
-    """A path as evidence has it: from the project's top, with slashes."""
+    """A path as recorded in evidence: relative to the project's top, with slashes."""
     return os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
 
 
@@ -70,7 +70,7 @@ def relative(path: str, root: str) -> str:
 
 
 def imported_files(path: str, root: str) -> list[str]:
-    """A source file and the files of its project that it imports, directly or not, sorted."""
+    """A source file and the files of its project that it imports, directly or indirectly, sorted."""
     found: set[str] = set()
     waiting = [os.path.realpath(path)]
     bases = _bases(root)
@@ -109,7 +109,7 @@ def _imports_of(file: str, bases: list[str]) -> Iterator[str]:
 
 
 def _package_of(file: str) -> list[str]:
-    """The dotted path of the package a file is in, from the folders that have an `__init__.py`."""
+    """The dotted path of a file's package, from the folders that have an `__init__.py`."""
     names: list[str] = []
     folder = os.path.dirname(file)
     while os.path.exists(os.path.join(folder, "__init__.py")):
@@ -137,7 +137,7 @@ def _files_of(module: str, bases: list[str], root: str) -> Iterator[str]:
 
 
 def file_of(subject: Any) -> str | None:
-    """The source file that a function, class or module object was defined in."""
+    """The source file that defines a function, class or module object."""
     subject = inspect.unwrap(subject) if callable(subject) else subject
     for candidate in (subject, type(subject)):
         try:
@@ -145,7 +145,7 @@ def file_of(subject: Any) -> str | None:
         except (
             TypeError,
             OSError,
-        ):  # OSError: a class of a `__main__` that is no file, as in notebooks
+        ):  # OSError: a class of a `__main__` without a file, as in notebooks
             continue
         if file and os.path.isfile(file):
             return os.path.realpath(file)
@@ -176,7 +176,7 @@ def code_of(file: str | None, root: str | None) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     left = _DEFINITIONS
     others = imported_files(file, root)
-    for f in sorted(others, key=lambda f: f != os.path.realpath(file)):  # its own comes first
+    for f in sorted(others, key=lambda f: f != os.path.realpath(file)):  # its own file comes first
         rows[f] = {"path": relative(f, root), "sha256": sha256_of_file(f)}
         found = definitions_of(f)
         if len(found) <= left:
@@ -186,8 +186,8 @@ def code_of(file: str | None, root: str | None) -> list[dict[str, Any]]:
 
 
 def definitions_of(file: str) -> list[dict[str, Any]]:
-    """Every function and method of a source file, with its lines and a hash of them; then the rest of each class
-    and of the file: what has changed can be named later, though its text is not kept."""
+    """Every function and method of a source file, with its lines and their hash; then the rest of each
+    class and of the file. From these a change can be located later, though the text is not kept."""
     try:
         with open(file, "rb") as source:
             text = source.read()

@@ -26,18 +26,18 @@ EXAMPLES = "'pkg.mod:fn' or 'path/to/file.py:fn'"
 
 @dataclass(frozen=True)
 class Target:
-    """A place in the code, as the user wrote it."""
+    """A place in the code, as the user typed it."""
 
     where: str
     """A dotted module path, or a path to a file."""
     name: str
-    """What to take of it; empty for all of it."""
+    """The name within it; empty for the whole module."""
 
     @classmethod
     def parse(cls, text: str) -> Target:
         """The parts of `where:name`."""
         where, _, name = text.rpartition(":")
-        if not where or (os.sep in name or name.endswith(".py")):  # no colon, or a drive's
+        if not where or (os.sep in name or name.endswith(".py")):  # no colon, or a drive letter's
             where, name = text, ""
         if not where:
             raise CannotRun(f"'{text}' names nothing to verify; write {EXAMPLES}")
@@ -62,12 +62,12 @@ def load_module(target: Target) -> ModuleType:
 
 def _load_dotted(name: str) -> ModuleType:
     if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+        sys.path.insert(0, os.getcwd())  # as `python -m` does
     with _failures_of(name):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
-            # Only the module asked for: what it fails to import itself is another matter.
+            # Only for the requested module: failing imports inside it are reported differently.
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
             missing = error.name
@@ -78,7 +78,7 @@ def _load_dotted(name: str) -> ModuleType:
 
 
 def load_file(path: str) -> ModuleType:
-    """Import a file by its path; one in a package as a part of it."""
+    """Import a file by its path; a file in a package as part of it."""
     real = os.path.realpath(path)
     if not os.path.isfile(real):
         what = "is a folder" if os.path.isdir(real) else "does not exist"
@@ -96,12 +96,12 @@ def load_file(path: str) -> ModuleType:
                 raise CannotRun(f"'{path}' is hidden by another '{name}', {module.__file__}")
             return module
         if loaded is not None or _is_another(name, real):
-            name = _name_of_its_own(name, real)  # the plain name is another module's
+            name = _name_of_its_own(name, real)  # the plain name belongs to another module
         return _load_as(name, real)
 
 
 def load_source(path: str, source: bytes) -> ModuleType:
-    """Import a file of which the bytes were looked at before, from those bytes."""
+    """Import a file whose bytes were checked before, from those bytes."""
     name, base = module_name(os.path.realpath(path))
     loaded = sys.modules.get(name)
     if loaded is not None and _is_of(loaded, path):
@@ -115,9 +115,9 @@ def load_source(path: str, source: bytes) -> ModuleType:
         if home is not None and folder not in map(os.path.realpath, home.__path__):
             raise CannotRun(f"'{path}' is hidden by another '{package}', {home.__file__}")
         if loaded is None and name in sys.modules and _is_of(sys.modules[name], path):
-            return sys.modules[name]  # its package has imported it
+            return sys.modules[name]  # its package has already imported it
         if loaded is not None or (home is None and _is_another(name, path)):
-            name = _name_of_its_own(name, path)  # the plain name is another module's
+            name = _name_of_its_own(name, path)  # the plain name belongs to another module
         module = _load_as(name, path, AsRead(name, path, source))
         if home is not None:
             setattr(home, last, module)
@@ -152,7 +152,7 @@ def _load_as(name: str, path: str, loader: Any = None) -> ModuleType:
 
 
 def module_name(path: str) -> tuple[str, str]:
-    """The dotted name that a file is imported by, and the folder that is searched for it."""
+    """The dotted name under which a file is imported, and the folder on whose path it is found."""
     folder, file = os.path.split(path)
     names = [file.removesuffix(".py")]
     if names == ["__init__"]:
@@ -165,7 +165,7 @@ def module_name(path: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _failures_of(name: str) -> Iterator[None]:
-    """What goes wrong while the user's code is imported, said in one sentence."""
+    """Report errors while the user's code is imported, in one sentence."""
     try:
         yield
     except CannotRun:
@@ -177,7 +177,7 @@ def _failures_of(name: str) -> Iterator[None]:
         ) from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # code may raise what is derived from that alone
+    except BaseException as error:  # code may raise a subclass of that alone
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise CannotRun(
             f"importing '{name}' failed: {type(error).__name__}: {said_by(error)} "
@@ -203,14 +203,14 @@ def find(module: ModuleType, name: str) -> Any:
 
 
 def is_module_class(value: Any) -> bool:
-    """Whether a value is a class of `nn.Module`s, of any engine that is loaded."""
+    """Whether a value is a subclass of `nn.Module`, of any loaded engine."""
     return inspect.isclass(value) and any(
         issubclass(value, base) for base in _bases("nn", "Module")
     )
 
 
 def is_function_class(value: Any) -> bool:
-    """Whether a value is a class of `autograd.Function`s."""
+    """Whether a value is a subclass of `autograd.Function`."""
     return inspect.isclass(value) and any(
         issubclass(value, base) for base in _bases("autograd", "Function")
     )
@@ -228,7 +228,7 @@ def _is_known_class(value: Any) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """What a target turned out to be."""
+    """The kind of object that a target refers to."""
     if is_module_class(value):
         return "module class"
     if is_function_class(value):
@@ -243,7 +243,7 @@ def kind_of(value: Any) -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """The functions and modules that a Python module defines and does not keep to itself."""
+    """The public functions and modules that a Python module defines."""
     listed = getattr(module, "__all__", None)
     names = listed if listed is not None else [n for n in vars(module) if not n.startswith("_")]
     found = []
@@ -261,13 +261,13 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def origin_of(subject: Any) -> Any:
-    """What a callable was written as: of the `apply` of an `autograd.Function`, the class."""
+    """The object a callable was defined as: for the `apply` of an `autograd.Function`, the class."""
     owner = getattr(subject, "__self__", None)
     return owner if is_function_class(owner) else subject
 
 
 def target_of(subject: Any) -> str | None:
-    """How a function or class that a program already holds could be named; None if it cannot be."""
+    """The target that names a function or class; None if it cannot be named."""
     thing = origin_of(subject)
     if is_module(thing):
         thing = type(thing)

@@ -1,6 +1,6 @@
-"""Tensors as evidence has them: hash, shape, dtype, range; and small ones whole.
+"""Tensors in evidence: hash, shape, dtype, range; small ones whole.
 
-A tensor is hashed by dtype, shape and bytes, so that one flipped bit shows and the engine does not.
+The hash covers dtype, shape and bytes, so that one flipped bit shows and the engine does not.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tautograd._trees.nests import ANY_MAPPING as NESTS
 from tautograd._verify.subject.engines import as_numpy, engine_of, is_tensor
 
 LARGEST_EMBEDDED = 2**20
-"""Bytes of data that an evidence file may carry; above it, only their hash."""
+"""Maximum bytes of data in an evidence file; above it, only their hash is kept."""
 
 
 def dtype_name(tensor: Any) -> str:
-    """'float64', on any engine."""
+    """The name without the engine: 'float64'."""
     return str(tensor.dtype).rpartition(".")[2]
 
 
@@ -40,7 +40,7 @@ def hash_of(tensor: Any) -> str:
 
 
 def describe(tensor: Any, name: str) -> dict[str, Any]:
-    """What can be seen of a tensor, as a row of evidence."""
+    """The facts about a tensor, as a row of evidence."""
     return {
         "name": name,
         "shape": list(tensor.shape),
@@ -53,7 +53,7 @@ def describe(tensor: Any, name: str) -> dict[str, Any]:
 
 
 def _range_of(values: Any) -> dict[str, Any]:
-    """Smallest and largest finite value (by magnitude for complex numbers), and what is not."""
+    """Smallest and largest finite value (by magnitude for complex numbers), and the count of others."""
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
     if values.dtype.kind == "c":
@@ -97,7 +97,7 @@ def _plain_row(value: Any) -> dict[str, str]:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    # The default repr of an object holds its address, which no other run has.
+    # The default repr of an object contains its address, which changes with each run.
     return f"<{type(value).__qualname__}>" if " at 0x" in text else text
 
 
@@ -105,7 +105,7 @@ def _shown(value: Any) -> str:
 
 
 def encode(value: Any) -> dict[str, Any] | None:
-    """A nest of tensors and plain values as JSON, or None where it holds anything else."""
+    """A nest of tensors and plain values as JSON, or None if it contains anything else."""
     if is_tensor(value):
         if value.layout is not engine_of([value]).strided:
             return None
@@ -134,7 +134,7 @@ def encode(value: Any) -> dict[str, Any] | None:
 
 
 def decode(row: dict[str, Any], engine: Any) -> Any:
-    """The value that `encode` wrote down, its tensors on the engine given."""
+    """The value that `encode` wrote, with its tensors on the given engine."""
     kind = row["kind"]
     if kind == "tensor":
         return _tensor_from(row, engine)
@@ -149,7 +149,7 @@ def decode(row: dict[str, Any], engine: Any) -> Any:
 
 
 def check_values(row: dict[str, Any], *, arguments: bool = False) -> None:
-    """Refuse what `decode` could make no value of; `arguments`: what is no pair for a call, too."""
+    """Refuse what `decode` could not read; with `arguments`, also what is not a pair for a call."""
     if arguments:
         parts = row.get("items", ())
         if len(parts) != 2 or [part["kind"] for part in parts] != ["tuple", "dict"]:
@@ -165,7 +165,7 @@ def check_values(row: dict[str, Any], *, arguments: bool = False) -> None:
 
 
 def _bytes_in(row: dict[str, Any]) -> bytes:
-    """The bytes of a tensor that a file holds, if they are as many as its shape says."""
+    """The bytes of a tensor in a file, if their number matches its shape."""
     size = DTYPES.get(row["dtype"])
     if size is None:
         raise EvidenceError(f"'{shown(row['dtype'])}' is no dtype that evidence holds values of")
@@ -174,7 +174,7 @@ def _bytes_in(row: dict[str, Any]) -> bytes:
     except ValueError:
         raise EvidenceError("the values of an input are not base64") from None
     shape = row["shape"]
-    # Both engines count elements in 64 bits, also where one size of several is zero.
+    # Both engines count elements in 64 bits, even if one of several sizes is zero.
     if math.prod(shape) * size != len(data) or math.prod(filter(None, shape)) >= 2**62:
         raise EvidenceError(f"the values of an input do not fill its shape {shape}")
     if row["dtype"] == "bool" and not {*data} <= {0, 1}:
@@ -195,7 +195,7 @@ DTYPES = {
     }.items()
     for name in names.split()
 }
-"""Bytes of an element: the dtypes whose values a file may hold."""
+"""Bytes per element, for the dtypes whose values a file may hold."""
 
 
 def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
@@ -212,7 +212,7 @@ def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
 
 
 def embeddable(value: Any) -> dict[str, Any] | None:
-    """`encode`, for values small enough to be carried along."""
+    """`encode`, for values small enough to be embedded."""
     size = sum(
         leaf.numel() * leaf.element_size()
         for _, leaf in NESTS.named_leaves(value, "")

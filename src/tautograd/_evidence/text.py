@@ -21,16 +21,16 @@ _OTHERS = {
 }
 _SURROUNDINGS = "version", "threads", "platform"
 _NARROWEST, _WIDEST = 80, 120  # columns
-_PLACES = 3  # that are shown of where a gradient is wrong
+_PLACES = 3  # shown of the places where a gradient is wrong
 
 
 def comparison_text(found: Comparison, *, colour: bool = False, everything: bool = False) -> str:
-    """A comparison as text: what is to be said of it, the causes, the items that are not the same."""
+    """A comparison as text: the verdict, the causes, the items that differ."""
     return "\n".join(_comparison(_for_terminal(found), Paint(colour), everything))
 
 
 def _for_terminal(found: Comparison) -> Comparison:
-    """The same comparison, its names and values printable."""
+    """The same comparison, with its names and values made printable."""
     items = [
         Item(_cell(i.section), _cell(i.name), _cell(i.before), _cell(i.after), i.status)
         for i in found.items
@@ -72,7 +72,7 @@ def _comparison(found: Comparison, paint: Paint, everything: bool) -> Iterator[s
 
 
 def _where_now(report: dict[str, Any], paint: Paint) -> Iterator[str]:
-    """Where the gradient is wrong as the code is now."""
+    """Where the gradient is wrong with the current code."""
     places = [(suspect_title(s), s) for s in report.get("suspects", ())]
     places += [(cut_text(c), c) for c in report.get("cuts", ())]
     if not places:
@@ -95,7 +95,7 @@ def _where_now(report: dict[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def _headline(found: Comparison, paint: Paint) -> str:
-    """What is to be said of two evidences before all else."""
+    """The first sentence about two evidences."""
     drifted = any(item.status == DRIFTED for item in found.items)
     if found.same:
         return paint("SAME", "good") + ("  but for rounding" if drifted else "  bit for bit")
@@ -108,7 +108,7 @@ def _headline(found: Comparison, paint: Paint) -> str:
 
 
 def _items(shown: list[Item], paint: Paint) -> Iterator[str]:
-    """A table of items; where the terminal is too narrow for it, a few lines for each."""
+    """A table of items; on a terminal too narrow for it, a few lines for each."""
     rows = [[i.section, i.name, _shown(i.before), _shown(i.after), i.status] for i in shown]
     header, *lines = text_table(["", "item", "before", "after", ""], rows).split("\n")
     if max(map(len, (header, *lines))) <= _width():
@@ -129,7 +129,7 @@ def _items(shown: list[Item], paint: Paint) -> Iterator[str]:
 
 
 def _width() -> int:
-    """The columns to write for: the terminal's, if that is neither very narrow nor very wide."""
+    """The width in columns: the terminal's, within limits."""
     return min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
 
 

@@ -1,4 +1,4 @@
-"""Asks a question until it is answered, given up or explained; each reply says what was off."""
+"""Asks a question until it is answered or given up; each reply says what was off."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LEAVE = ("q", "quit", "exit")
 
 
 class Answer:
-    """How a question was answered; `given` is None when nobody was there."""
+    """How a question was answered; `given` is None if nobody was there."""
 
     def __init__(self, given: str | None, right: bool, tries: int) -> None:
         self.given, self.right, self.tries = given, right, tries
 
 
 def ask(question: Question, screen: Screen, learner: Learner) -> Answer:
-    """Put a question; the answer is explained in the end, whatever was said."""
+    """Ask a question; the answer is explained at the end in any case."""
     screen.say(question.ask)
     if isinstance(question, Choice):
         for letter, option in zip(question.letters, question.options, strict=True):
@@ -53,7 +53,7 @@ def _answered(question: Question, screen: Screen, learner: Learner) -> Answer:
             return Answer(typed, False, tries)
         else:
             reply = question.check(typed)
-            if reply.kind == "unread":  # no try: what could not be read was no answer
+            if reply.kind == "unread":  # not counted as a try: unreadable input is no answer
                 screen.say(reply.say)
                 continue
             tries += 1

@@ -1,4 +1,4 @@
-"""Where the learner mends the broken program: edit, check, ask for a hint, or take the mended one."""
+"""Where the learner fixes the broken program: edit, check, ask for a hint, or take the solution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROMPT = "e, c, h, s or q > "
 
 
 def mend(workshop: Workshop, screen: Screen, learner: Learner, engine: ModuleType) -> Judgement:
-    """Stay until the program is mended, by the learner or by taking the mended one."""
+    """Stay until the program is fixed, by the learner or by taking the solution."""
     path = workshop.path("yours.py")
     if isinstance(learner, Nobody):
         return _taken(workshop, screen, engine)
@@ -94,13 +94,13 @@ def _judged(workshop: Workshop, screen: Screen, engine: ModuleType) -> Judgement
 
 
 def _editor() -> str:
-    """The learner's editor, else one that says on its screen how to leave it."""
+    """The learner's editor, or one that shows on its screen how to leave it."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     return named or ("nano" if shutil.which("nano") else "")
 
 
 def _edited(path: Path, screen: Screen) -> bool:
-    """Open the learner's editor, and wait for it; False if there was none to open."""
+    """Open the learner's editor and wait for it; False if there is none."""
     editor = _editor()
     if not editor:
         screen.say(

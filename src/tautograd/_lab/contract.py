@@ -1,9 +1,9 @@
-"""The rows of the core contract: what a user can hold tautograd to. Each lesson shows one or more."""
+"""The rows of the core contract: what tautograd guarantees its users. Each lesson shows one or more."""
 
 from __future__ import annotations
 
 SHOWN = "What you have seen is something you can hold tautograd to:"
-"""Said at a lesson's end, before its rows: at its start a beginner could make nothing of them."""
+"""Printed at a lesson's end, before its rows: at the start they would mean nothing to a beginner."""
 
 ROWS = {
     "C1": "a tensor from numbers, its mean, its value printed as PyTorch prints it",

@@ -1,4 +1,4 @@
-"""Who answers: a person at a terminal, lines of a file, or nobody (then the model answers are taken)."""
+"""Who answers: a person at a terminal, the lines of a file, or nobody (then the model answers are used)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Left(Exception):
 
 
 class Learner(Protocol):
-    """Answers prompts."""
+    """The interface for answering prompts."""
 
     def answer(self, prompt: str) -> str | None:
-        """What is typed; None if nobody is there to type."""
+        """The typed line; None if nobody is there to type."""
         ...
 
 
 class Nobody:
-    """Every prompt is passed over."""
+    """Skips every prompt."""
 
     def answer(self, prompt: str) -> str | None:
         return None
@@ -39,14 +39,14 @@ class Person:
         try:
             return input(prompt)
         except UnicodeDecodeError:
-            return ""  # no answer: what it takes is said again
+            return ""  # not an answer: the accepted ones are repeated
         except EOFError:  # Ctrl-D
             say()
             raise Left from None
 
 
 class Lines:
-    """Answers that stand in a file, one per line; when they are used up, nobody is there."""
+    """Answers from a file, one per line; once they are used up, nobody is there."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = sys.stdin if stream is None else stream

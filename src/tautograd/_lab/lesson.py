@@ -1,4 +1,4 @@
-"""What a lesson is: plain data, the same shape for all. The package's docstring explains each part."""
+"""The data type of a lesson, the same for all. The package's docstring explains each part."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from .questions import Question
 
 OWN_IMPORT, TORCH_IMPORT = "import tautograd as torch", "import torch"
-"""The line of a program that says which engine it is for, and what it is for PyTorch."""
+"""The line of a program that selects its engine, and its replacement for PyTorch."""
 
 
 def text(indented: str) -> str:
-    """A text that is written indented, in triple quotes; it ends with a line's end."""
+    """A text from an indented, triple-quoted string; it ends with a newline."""
     return textwrap.dedent(indented).strip("\n") + "\n"
 
 
 @dataclass(frozen=True)
 class Break:
-    """A mistake made on purpose: what is changed, and what is seen of it."""
+    """A deliberate mistake: what is changed, and its effects."""
 
     how: str
     changes: tuple[tuple[str, str], ...]
@@ -60,7 +60,7 @@ class Lesson:
     experiment: Experiment | None = None
     order: int = 1
     several: bool = False
-    """What it checks gives several numbers; a picture is of their sum."""
+    """`checks` gives several numbers; a picture shows their sum."""
 
     @property
     def broken(self) -> str:

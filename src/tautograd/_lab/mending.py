@@ -1,4 +1,4 @@
-"""Is a program mended? The same judge for the learner's edit and for the model, with exact reasons."""
+"""Whether a program is fixed: one judge for the learner's edit and the solution, with exact reasons."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .running import Checked, Ran
 from .summaries import of_verify
 from .workshop import Workshop
 
-_MOST = 20  # lines of a program's output that are shown back
+_MOST = 20  # lines of a program's output that are shown
 
 
 @dataclass
 class Judgement:
-    """Whether a program is mended, and why not."""
+    """Whether a program is fixed, and why not."""
 
     ran: Ran
     checked: Checked | None = None
     reasons: list[str] = field(default_factory=list)
-    """What is still off, the first thing to look at first; empty if it is mended."""
+    """What is still wrong, most important first; empty if it is fixed."""
 
     @property
     def ok(self) -> bool:
-        """Whether it is mended."""
+        """Whether it is fixed."""
         return not self.reasons
 
 
 def judge(workshop: Workshop, engine: ModuleType) -> Judgement:
-    """Run `yours.py`, with the doctor where the lesson asks it, verify it, and keep the evidence."""
+    """Run `yours.py`, with the doctor where the lesson asks for it, verify it, and keep the evidence."""
     lesson, path = workshop.lesson, workshop.path("yours.py")
     ran = running.run(path, engine, watched=bool(lesson.breaks.doctor))
     found = Judgement(ran)

@@ -21,7 +21,7 @@ from .workshop import set_aside
 
 
 def write(name: str, folder: Path, engine: str) -> Path:
-    """Write a lesson's notebook; one that is there and was changed is kept under a number."""
+    """Write a lesson's notebook; an existing one that was changed is kept under a number."""
     lesson = lesson_called(name)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{number_of(name):02}-{name}.ipynb"
@@ -91,7 +91,7 @@ def _cells(lesson: Lesson, engine: str) -> Iterator[dict[str, Any]]:
 
 
 def _watched(program: str, lesson: Lesson) -> str:
-    """The program, with the doctor watching where the lesson asks it."""
+    """The program, watched by the doctor if the lesson asks for it."""
     if not lesson.breaks.doctor:
         return program
     return (
@@ -111,7 +111,7 @@ def _verified(lesson: Lesson, evidence: str) -> str:
 
 
 def _picture(lesson: Lesson) -> str:
-    """A cell whose value is the view of what the lesson checks, on copies that want a gradient."""
+    """A cell whose value is the view of what the lesson checks, on copies that require a gradient."""
     what = (
         f"lambda *given: {_subject(lesson)}(*given).sum()" if lesson.several else _subject(lesson)
     )
@@ -125,7 +125,7 @@ def _picture(lesson: Lesson) -> str:
 
 
 def _subject(lesson: Lesson) -> str:
-    """What is verified, as an expression: of a class its instance, or its `apply`."""
+    """What is verified, as an expression: for a class its instance, or its `apply`."""
     found = re.search(rf"^class {lesson.checks}\((.*)\):", lesson.program, re.MULTILINE)
     if found is None:
         return lesson.checks

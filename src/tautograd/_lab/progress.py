@@ -1,4 +1,4 @@
-"""How far the learner is: a small JSON file, written whole or not at all, and never thrown away."""
+"""The learner's progress: a small JSON file, written atomically and never thrown away."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LARGEST = 16 << 20  # bytes
 _MARK, _BEGINNING = (
     b"tautograd lab",
     200,
-)  # a file of ours has it in its first bytes, damaged or not
+)  # one of our files has this in its first bytes, damaged or not
 _ANOTHER = "name another file for your progress: --progress FILE"
 VARIABLE = "TAUTOGRAD_LAB_PROGRESS"
-"""The environment variable that names the file."""
+"""The environment variable for the file's path."""
 
 STEPS = ("idea", "predict", "run", "break", "mend", "questions")
 """The steps of a lesson, in order."""
@@ -34,11 +34,11 @@ class NewerProgress(Exception):
 
 
 class ForeignFile(Exception):
-    """What the user has named is no file of ours, and is left alone."""
+    """The file named by the user is not one of ours, and is left alone."""
 
 
 def default_path() -> Path:
-    """The file that the environment names, else one in the user's data folder."""
+    """The file named in the environment, else one in the user's data folder."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -47,17 +47,17 @@ def default_path() -> Path:
 
 
 class Progress:
-    """What is known of a learner; `notes` are things to tell them about the file itself.
+    """What is known about a learner; `notes` are messages to them about the file itself.
 
-    What stands in our own place is ours, however damaged; a file that the user has chosen may be
-    anything, and is left alone unless it says that it is ours.
+    A file at the default path is ours, however damaged; a file chosen by the user may be
+    anything, and is left alone unless it identifies itself as ours.
     """
 
     def __init__(self, path: Path, *, is_chosen: bool = False) -> None:
         self.path = path.absolute()
         self._is_chosen = is_chosen
         self.notes: list[str] = []
-        self.keeps = True  # False: nothing more is written
+        self.keeps = True  # False: nothing is written any more
         self._content: dict[str, Any] = {"current": None, "lessons": {}}
         self._load()
 
@@ -70,21 +70,21 @@ class Progress:
 
     @property
     def current(self) -> str | None:
-        """The lesson that was opened last."""
+        """The most recently opened lesson."""
         found = self._content["current"]
         return found if isinstance(found, str) else None
 
     def step(self, lesson: str) -> str | None:
-        """The step that the learner is at; None before the lesson was opened."""
+        """The learner's current step; None if the lesson was never opened."""
         found = self._of(lesson).get("step")
         return found if found in STEPS else None
 
     def is_finished(self, lesson: str) -> bool:
-        """Whether the lesson has been gone through to its end, ever."""
+        """Whether the lesson has ever been completed."""
         return bool(self._of(lesson).get("finished"))
 
     def answers(self, lesson: str) -> dict[str, Any]:
-        """What was answered so far: `given`, `right` and `tries` of each question."""
+        """The answers so far: `given`, `right` and `tries` of each question."""
         found = self._of(lesson).get("answers")
         return dict(found) if isinstance(found, dict) else {}
 
@@ -98,13 +98,13 @@ class Progress:
     # ---- what changes ----------------------------------------------------------------------------
 
     def at(self, lesson: str, step: str) -> None:
-        """The learner has come to this step."""
+        """Record that the learner has reached this step."""
         self._content["current"] = lesson
         self._own(lesson)["step"] = step
         self._save()
 
     def answered(self, lesson: str, question: str, given: str, *, right: bool, tries: int) -> None:
-        """An answer, with how many tries it took."""
+        """Record an answer, with how many tries it took."""
         own = self._own(lesson)
         answers = own.get("answers")
         answers = own["answers"] = dict(answers) if isinstance(answers, dict) else {}
@@ -112,14 +112,14 @@ class Progress:
         self._save()
 
     def finished(self, lesson: str) -> None:
-        """The end of a lesson has been reached."""
+        """Record that the end of a lesson has been reached."""
         own = self._own(lesson)
         own["finished"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         own.pop("step", None)
         self._save()
 
     def begin_again(self, lesson: str) -> None:
-        """The lesson from its first step; that it was finished before is remembered."""
+        """Restart the lesson; that it was completed before is remembered."""
         own = self._own(lesson)
         own["step"] = STEPS[0]
         own.pop("answers", None)
@@ -139,7 +139,7 @@ class Progress:
     def _load(self) -> None:
         try:
             data = read_regular(self.path, _LARGEST)
-            if not is_plain_or_new(self.path):  # /dev/stdout leads to a plain file, and is none
+            if not is_plain_or_new(self.path):  # /dev/stdout leads to a plain file, but is not one
                 raise NotRegular(self.path)
         except FileNotFoundError:
             return
@@ -192,7 +192,7 @@ class Progress:
 
 
 def _problem(content: Any, path: Path) -> str | None:
-    """What is wrong with a file that is JSON; a later version's is not for us to judge."""
+    """What is wrong with a file that is JSON; a later version's is not judged."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         return "it is not a progress file"
     version = content.get("version")

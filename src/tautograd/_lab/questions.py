@@ -17,7 +17,7 @@ _DRESS = re.compile(
 
 @dataclass(frozen=True)
 class Reply:
-    """What is said to an answer."""
+    """The reply to an answer."""
 
     kind: Literal["right", "wrong", "unread"]
     say: str
@@ -32,13 +32,13 @@ class Number:
     why: str
     hint: str = ""
     within: float = 0.005
-    """How far off still counts."""
+    """The accepted deviation."""
     slips: Mapping[float | tuple[float, ...], str] = field(default_factory=dict)
-    """Replies to wrong answers that one would give."""
+    """Replies to likely wrong answers."""
 
     @property
     def expects(self) -> str:
-        """What kind of answer is awaited."""
+        """The kind of answer expected."""
         count = len(_row(self.answer))
         return "a number" if count == 1 else f"{count} numbers"
 
@@ -48,7 +48,7 @@ class Number:
         return " ".join(f"{value:g}" for value in _row(self.answer))
 
     def check(self, typed: str) -> Reply:
-        """What to say to this answer."""
+        """The reply to this answer."""
         given = numbers_in(typed)
         if given is None:
             return Reply(
@@ -77,7 +77,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """A question with a few answers to choose from, called a, b, c …"""
+    """A multiple-choice question with options a, b, c …"""
 
     ask: str
     options: tuple[str, ...]
@@ -93,7 +93,7 @@ class Choice:
 
     @property
     def expects(self) -> str:
-        """What kind of answer is awaited."""
+        """The kind of answer expected."""
         return f"{', '.join(self.letters[:-1])} or {self.letters[-1]}"
 
     @property
@@ -102,7 +102,7 @@ class Choice:
         return self.answer
 
     def check(self, typed: str) -> Reply:
-        """What to say to this answer."""
+        """The reply to this answer."""
         given = typed.strip().strip("().").lower()
         for letter, option in zip(self.letters, self.options, strict=True):
             if given == option.strip().strip(".").lower():
@@ -118,13 +118,13 @@ Question = Number | Choice
 
 
 def numbers_in(typed: str) -> tuple[float, ...] | None:
-    """The numbers of an answer, however they are dressed up; None if there is more than numbers."""
+    """The numbers in an answer, however formatted; None if there is anything else."""
     found: list[tuple[int, float]] = []
 
     def take(match: re.Match[str]) -> str:
         if match.re is _FRACTION:
             if not float(match[2]):
-                return match[0]  # divided by nothing: no number
+                return match[0]  # division by zero: not a number
             value = float(match[1]) / float(match[2])
         else:
             value = float(match[0])

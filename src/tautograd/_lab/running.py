@@ -1,7 +1,7 @@
-"""Runs the programs of a lesson in this process: what they print, how they end, what is found in them.
+"""Runs the programs of a lesson in this process: their output, how they end, what is found in them.
 
-In this process, because PyTorch takes seconds to import. So what a program may leave behind is put
-back: the current folder, `__main__`, the module search path, grad mode and the default dtype.
+In this process, because importing PyTorch takes seconds. So what a program may leave behind is
+restored: the current folder, `__main__`, the module search path, grad mode and the default dtype.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from typing import Any
 
 @dataclass
 class Ran:
-    """What came of a program."""
+    """The outcome of a program."""
 
     output: str = ""
     aside: str = ""
     """What went to stderr: warnings, mostly."""
     error: str = ""
-    """What it stopped with, as it is told to a learner; empty if it came to its end."""
+    """The error it stopped with, as shown to a learner; empty if it ran to its end."""
     findings: dict[str, Any] | None = None
-    """The doctor's report in its plain form, if the doctor was watching."""
+    """The doctor's report in plain form, if the doctor was watching."""
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of what the doctor found, in order."""
+        """The codes of the doctor's findings, in order."""
         return tuple(
             dict.fromkeys(f["code"] for f in (self.findings or {"findings": []})["findings"])
         )
@@ -43,7 +43,7 @@ class Ran:
 
 @dataclass
 class Checked:
-    """What verify says of a function in a program."""
+    """The result of verifying a function in a program."""
 
     verdict: str
     """Of the report; "could not run" if there is none."""
@@ -53,7 +53,7 @@ class Checked:
 
 
 def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
-    """Run a program as `__main__`; with the doctor watching, if asked."""
+    """Run a program as `__main__`; watched by the doctor, if requested."""
     ran = Ran()
     printed, aside = io.StringIO(), io.StringIO()
     doctor = _doctor(engine) if watched else None
@@ -79,8 +79,8 @@ def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
         from tautograd._doctor.report.report import plain
 
         ran.findings = plain(doctor)
-    # Functions and the names they use hold each other: an optimizer would live on, and the doctor
-    # of the next program would take it for one of its own.
+    # Functions and the names they use form cycles: an optimizer would live on, and the doctor
+    # would attribute it to the next program.
     main.__dict__.clear()
     return ran
 
@@ -110,7 +110,7 @@ def check(path: Path, name: str, engine: ModuleType, *, order: int, evidence: Pa
 
 
 def explained(error: BaseException, path: Path) -> str:
-    """An error of a program: the last line of it that was running, and what the error says."""
+    """A program's error: its last line that was running, and the message."""
     said = "".join(traceback.format_exception_only(error)).rstrip()
     if isinstance(error, SyntaxError):
         return said.replace(str(path), path.name)
@@ -129,14 +129,14 @@ def _doctor(engine: ModuleType) -> Any:
 @contextlib.contextmanager
 def _printing_to(printed: io.StringIO, aside: io.StringIO) -> Iterator[None]:
     stdin = sys.stdin
-    sys.stdin = io.StringIO()  # a program that asks for input is told that there is none
+    sys.stdin = io.StringIO()  # a program that asks for input finds none
     try:
         with (
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(aside),
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("default")  # as in a run by itself, whatever this process does
+            warnings.simplefilter("default")  # as when run on its own, whatever this process does
             warnings.showwarning = _show_warning
             yield
     finally:
@@ -157,10 +157,10 @@ def _show_warning(
 
 @contextlib.contextmanager
 def _as_it_was(folder: Path, engine: ModuleType) -> Iterator[None]:
-    """In the folder of a lesson, with nothing remembered of its files, before and after."""
+    """Run in a lesson's folder, with no trace of its files before or after."""
     main, path, writes = sys.modules["__main__"], list(sys.path), sys.dont_write_bytecode
     dtype, recording = engine.get_default_dtype(), engine.is_grad_enabled()
-    sys.dont_write_bytecode = True  # a file edited within the second would be taken from the cache
+    sys.dont_write_bytecode = True  # the cache misses edits within the same second
     _forget(folder)
     try:
         with contextlib.chdir(folder):
@@ -175,7 +175,7 @@ def _as_it_was(folder: Path, engine: ModuleType) -> Iterator[None]:
 
 
 def _forget(folder: Path) -> None:
-    """Modules and lines of the lesson's files: the next run reads them anew."""
+    """Drop modules and cached lines of the lesson's files: the next run reads them again."""
     starts = (f"{folder}{os.sep}", os.path.realpath(folder) + os.sep)
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None)).startswith(starts):

@@ -18,7 +18,7 @@ _WIDEST = 80
 
 
 class Screen:
-    """A place to print on; colours and the width are those of the terminal, if it is one."""
+    """Prints for the learner; colours and width are the terminal's, if it is one."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = sys.stdout if stream is None else stream
@@ -26,19 +26,19 @@ class Screen:
         columns, self.height = shutil.get_terminal_size((_WIDEST, 24))
         self.width = max(min(columns, _WIDEST) - 1, 40)
         self._since = 0  # lines since the learner was last asked for something
-        self._is_apart = False  # whether the last line was an empty one
+        self._is_apart = False  # whether the last line was empty
 
     def asked(self, typed: str | None) -> None:
-        """The learner has read what is there, and typed this; nothing, if nobody is there."""
+        """Called when the learner has read everything and typed this; None if nobody is there."""
         self._since = 0
         self._is_apart = self._is_apart and typed is None
 
     def has_room_for(self, lines: int) -> bool:
-        """Whether so many more lines leave all that was printed since then in sight."""
+        """Whether this many more lines leave everything printed since then visible."""
         return self._since + lines <= self.height
 
     def line(self, text: str = "", kind: str | None = None) -> None:
-        """One line, as it stands; empty ones only part what they stand between, so one is enough."""
+        """Print one line verbatim; consecutive empty ones are merged."""
         if not text and self._is_apart:
             return
         self._is_apart = not text
@@ -52,19 +52,19 @@ class Screen:
         self.line("-" * len(text), "quiet")
 
     def say(self, text: str, kind: str | None = None, indent: str = "") -> None:
-        """Paragraphs, wrapped; lines that begin with four spaces are shown as they stand."""
+        """Print paragraphs, wrapped; lines that begin with four spaces are printed verbatim."""
         for line in wrapped(text, self.width, indent):
             self.line(line if kind else self._marked(line), kind)
 
     def note(self, label: str, text: str, kind: str) -> None:
-        """A paragraph behind a coloured word; its other lines stand under its first."""
+        """Print a paragraph after a coloured word; its other lines are aligned with its first."""
         first, *rest = wrapped(f"{label} {text}", self.width) or [label]
         self.line(self.paint(label, kind) + first.removeprefix(label))
         for line in rest:
             self.line(line)
 
     def code(self, program: str) -> None:
-        """A program with the numbers of its lines."""
+        """Print a program with line numbers."""
         self.line()
         for number, line in enumerate(program.rstrip("\n").split("\n"), 1):
             self.line(
@@ -73,7 +73,7 @@ class Screen:
         self.line()
 
     def changes(self, before: str, after: str) -> None:
-        """The lines that differ between two programs, with a line around each."""
+        """Print the lines that differ between two programs, with one line of context."""
         self.line()
         for kind, line in changed(before, after):
             colour = {"-": "bad", "+": "good"}.get(kind, "quiet")
@@ -81,19 +81,19 @@ class Screen:
         self.line()
 
     def output(self, text: str) -> None:
-        """What a program printed."""
+        """Print a program's output."""
         for line in text.rstrip("\n").split("\n"):
             self.line(f"{self.paint('   >', 'quiet')} {printable(line, lines=True)}".rstrip())
 
     def error(self, text: str) -> None:
-        """What a program stopped with: indented, and only lines that are too long are wrapped."""
+        """Print the error a program stopped with: indented, and wrapped only where too long."""
         for line in text.split("\n"):
             parts = textwrap.wrap(line, self.width - 4) if len(line) > self.width - 4 else [line]
             for part in parts:
                 self.line(f"    {printable(part, lines=True)}".rstrip())
 
     def finding(self, text: str) -> None:
-        """A line of what the doctor or verify says, a little indented; its verdict is coloured."""
+        """Print a line from the doctor or verify, slightly indented, with its verdict coloured."""
         inner = text.lstrip()
         word = inner.partition(" ")[0]
         first, *rest = wrapped(inner, self.width, " " * (2 + len(text) - len(inner))) or [""]
@@ -104,12 +104,12 @@ class Screen:
             self.line(line)
 
     def _marked(self, line: str) -> str:
-        """Code within a sentence stands out by its colour as well."""
+        """Highlight code within a sentence by colour."""
         return re.sub(r"`([^`]+)`", lambda m: self.paint(m[0], "title"), line)
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """Paragraphs in lines of that width; what is indented or a list keeps its lines."""
+    """Wrap paragraphs to that width; indented text and lists keep their lines."""
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         if lines:
@@ -131,7 +131,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _blocks(paragraph: str) -> Iterator[str]:
-    """Runs of lines that belong together; a line of code, or of a list, is one by itself."""
+    """Runs of lines that belong together; a line of code or of a list stands alone."""
     block: list[str] = []
     for line in paragraph.split("\n"):
         if block and line.startswith(("    ", "- ")):
@@ -146,8 +146,8 @@ def _blocks(paragraph: str) -> Iterator[str]:
 
 
 def changed(before: str, after: str) -> list[tuple[str, str]]:
-    """Lines with what they are: "-" taken away, "+" added, " " around these, ":" where some are left out."""
+    """Lines with their kind: "-" removed, "+" added, " " context, ":" where some are left out."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
     found = [(":", "...") if line.startswith("@@") else (line[0], line[1:]) for line in lines][2:]
-    found = found[1:]  # where the first part begins needs no mark
+    found = found[1:]  # no mark needed before the first part
     return [(kind, line) for kind, line in found if line.strip() or kind != " "]

@@ -1,4 +1,4 @@
-"""What the doctor and verify found, in the few lines that a lesson has room for."""
+"""The findings of the doctor and verify, in the few lines that a lesson has room for."""
 
 from __future__ import annotations
 

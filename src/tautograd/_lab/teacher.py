@@ -1,7 +1,7 @@
 """Teaches a lesson, step by step: the idea, predict, run, break, mend, questions.
 
-Where the learner is gets written down before each step and after each answer, so that whoever stops
-(Ctrl-C, a closed window) goes on from there.
+Progress is saved before each step and after each answer, so that a learner who stops
+(Ctrl-C, a closed window) resumes there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TITLES = {
 
 @dataclass
 class Outcome:
-    """What came of a lesson, for machines and for tests."""
+    """The outcome of a lesson, for machines and for tests."""
 
     lesson: str
     engine: str
@@ -47,7 +47,7 @@ class Outcome:
     mended: dict[str, Any] = field(default_factory=dict)
     experiment: dict[str, Any] = field(default_factory=dict)
     surprises: list[str] = field(default_factory=list)
-    """Where something else was seen than the lesson says; empty if all is as it says."""
+    """Where the observed behaviour differs from the lesson's; empty if nothing does."""
 
 
 class Teacher:
@@ -59,7 +59,7 @@ class Teacher:
         self.screen, self.learner, self.progress, self.engine = screen, learner, progress, engine
 
     def teach(self, lesson: Lesson, *, again: bool = False) -> Outcome:
-        """Go through a lesson, from where the learner left it."""
+        """Go through a lesson, from where the learner stopped."""
         alone = isinstance(self.learner, Nobody)
         root = self.progress.folder.with_name("shown") if alone else self.progress.folder
         workshop = Workshop.open(lesson, self.engine.__name__, root)
@@ -207,7 +207,7 @@ class Teacher:
                 self.screen.line()
             self._ask(lesson, name, question)
 
-    # ---- what they share -------------------------------------------------------------------------
+    # ---- shared helpers --------------------------------------------------------------------------
 
     def _head(self, lesson: Lesson, start: str | None) -> None:
         number = number_of(lesson.name)
@@ -233,14 +233,14 @@ class Teacher:
             )
 
     def _turn(self, program: str, what: str) -> None:
-        """Before a program that would push what has not been read yet off the top of the terminal."""
+        """Pause before a program that would scroll unread text off the terminal."""
         if isinstance(self.learner, Person) and not self.screen.has_room_for(
             program.count("\n") + 6
         ):
             pause(what, self.screen, self.learner)
 
     def _notice_absence(self) -> None:
-        """What nobody did is not written down as somebody's progress."""
+        """Do not record progress when nobody is there."""
         learner = self.learner
         if isinstance(learner, Nobody) or (isinstance(learner, Lines) and learner.is_empty):
             self.progress.keeps = False
@@ -294,7 +294,7 @@ class Teacher:
 
 
 def _picture(program: Path) -> str:
-    """How to see the program's backward as a page."""
+    """How to show the program's backward as a page."""
     return f"Its backward as a picture that plays, in your browser:\n\n    taut view --show {_short(program)}"
 
 

@@ -1,7 +1,7 @@
 """The files of a lesson in the learner's folder: the program, the broken one, theirs, the evidence.
 
-`yours.py` is the learner's: it begins as a copy of the broken program and is never overwritten. To
-begin again it is set aside under a number.
+`yours.py` is the learner's: it starts as a copy of the broken program and is never overwritten. On a
+restart it is renamed with a number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .lessons import number_of
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where a lesson's files are, for one engine."""
+    """The location of a lesson's files, for one engine."""
 
     lesson: Lesson
     engine: str
@@ -39,7 +39,7 @@ class Workshop:
         return found
 
     def restore(self) -> bool:
-        """If the learner's file is gone, begin it again; whether that was so."""
+        """Recreate the learner's file if it is gone; returns whether it was."""
         if self.path("yours.py").exists():
             return False
         self._write("yours.py", self.lesson.broken)
@@ -50,16 +50,16 @@ class Workshop:
         return self.folder / name
 
     def text_of(self, name: str) -> str:
-        """What is in a file of the lesson."""
+        """The contents of a lesson's file."""
         return read_regular(self.path(name)).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def take_model(self) -> None:
-        """The mended program in the place of the learner's, which is kept under another name."""
+        """Replace the learner's program by the solution; the learner's is kept under another name."""
         self._keep_edits()
         self._write("yours.py", self.lesson.program)
 
     def begin_again(self) -> None:
-        """The broken program once more; what the learner made of it is kept under another name."""
+        """Restore the broken program; the learner's version is kept under another name."""
         self._keep_edits()
         self._write("yours.py", self.lesson.broken)
 

@@ -1,1 +1,1 @@
-"""What reports share: pages, tables, colours, wording, and values as JSON has them."""
+"""What reports share: pages, tables, colours, wording, and values for JSON."""

@@ -1,4 +1,4 @@
-"""Colours for a terminal: five kinds of text, and whether a stream takes them."""
+"""Terminal colours: five kinds of text, and whether a stream supports them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COLOURS = {"good": "32", "bad": "31", "doubt": "33", "title": "1", "quiet": "2"
 
 
 class Paint:
-    """Colours for a terminal; for anything else, nothing."""
+    """Colours for a terminal; a no-op for anything else."""
 
     def __init__(self, colour: bool) -> None:
         self._colour = colour
@@ -22,7 +22,7 @@ class Paint:
 
 
 def wants_colour(stream: IO[str] | None = None) -> bool:
-    """Whether a stream is a terminal, and its user has nothing against colours."""
+    """Whether a stream is a terminal whose user has not turned colours off."""
     stream = sys.stdout if stream is None else stream
     if stream is None:  # a process without a stdout
         return False

@@ -1,4 +1,4 @@
-"""Values as JSON has them: dictionaries, lists, strings, and numbers that are finite."""
+"""Plain values for JSON: dictionaries, lists, strings, and finite numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Plain:
     """A dataclass that can be written as JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Itself as dictionaries, lists, strings and finite numbers."""
+        """Convert to dictionaries, lists, strings and finite numbers."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.repr}  # type: ignore[arg-type]
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; `nan`, `inf` and complex numbers, which it has not, as strings."""
+    """A value for JSON; `nan`, `inf` and complex numbers, which JSON lacks, become strings."""
     if isinstance(value, (Plain, Site)):
         return value.to_dict()
     if isinstance(value, Mapping):

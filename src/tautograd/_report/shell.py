@@ -15,7 +15,7 @@ from .._files.markup import escape
 from .._files.printable import is_harmless
 
 _FOLDER = Path(__file__).parent
-PACKED = 1_000_000  # characters of data from which on it is packed
+PACKED = 1_000_000  # characters of data above which it is compressed
 _TO_LOOK_AT = re.compile("<|[^ -~]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -45,9 +45,9 @@ def head(title: str, styles: Iterable[Path], about: str = "") -> str:
 
 
 def data(value: Any, name: str = "data") -> str:
-    """Data for a page's scripts, which read it as text: nothing in it can be taken for markup.
+    """Data for a page's scripts, which read it as text: nothing in it can be mistaken for markup.
 
-    What is large is packed; the page then unpacks it before its scripts run.
+    Large data is compressed; the page then decompresses it before its scripts run.
     """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     if len(text) > PACKED:
@@ -58,7 +58,7 @@ def data(value: Any, name: str = "data") -> str:
 
 
 def _as_it_may_stand(found: re.Match[str]) -> str:
-    """A character of JSON, as an escape if it could end a script or would not be seen."""
+    """A character of JSON, escaped if it could end a script or would be invisible."""
     character = found[0]
     if character != "<" and is_harmless(character):
         return character
@@ -66,7 +66,7 @@ def _as_it_may_stand(found: re.Match[str]) -> str:
 
 
 def scripts(paths: Iterable[Path], *, packed: bool = False) -> str:
-    """Scripts, and the switch between light and dark; those of packed data wait until it is unpacked."""
+    """Scripts, and the switch between light and dark; with compressed data they wait for it."""
     found = [_unindented(text_of(path)) for path in (*paths, _FOLDER / "theme.js")]
     if not packed:
         return "".join(f"<script>{text}</script>" for text in found)
@@ -75,7 +75,7 @@ def scripts(paths: Iterable[Path], *, packed: bool = False) -> str:
 
 
 def _unindented(script: str) -> str:
-    """A script without what only its readers need: indentation, and lines that are comments."""
+    """A script without indentation and comment lines, which only its readers need."""
     lines = (line.strip() for line in script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 

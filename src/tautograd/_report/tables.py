@@ -37,7 +37,7 @@ def html_table(
 
 
 def scrolling(table: str, name: str) -> str:
-    """A table that may be wider than its page, in a room of its own that a keyboard can scroll."""
+    """A table that may be wider than its page, in a container that can be scrolled by keyboard."""
     return (
         f'<div style="overflow-x:auto;max-width:100%" tabindex="0" role="group" aria-label="{escape(name)}">'
         f"{table}</div>"
@@ -69,7 +69,7 @@ def _html(
         table += f"<caption>{escape(caption)}</caption>"
     table += f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
     for i, row in enumerate(rows):
-        style = ' style="font-weight:bold"' if i in bad else ""  # colours would need a known ground
+        style = ' style="font-weight:bold"' if i in bad else ""  # colour needs a known background
         table += f"<tr{style}>{cells('td', row, i in bad)}</tr>"
     yield scrolling(table + "</tbody></table>", caption or ", ".join(headers))
     for sentence in after:

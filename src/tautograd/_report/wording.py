@@ -1,4 +1,4 @@
-"""The words that reports share: places, lists of names, counts, figures, and texts of any origin."""
+"""The wording that reports share: places, lists of names, counts, figures, and untrusted texts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LONGEST = 2000  # characters of one text
 
 
 def place(site: Mapping[str, Any] | None, root: str | None = None) -> str:
-    """`train.py:12`, from where the user is."""
+    """`train.py:12`, relative to the user's folder."""
     return "(no line)" if site is None else f"{near(site['file'], root)}:{site['line']}"
 
 
 def near(file: str, root: str | None = None) -> str:
-    """A file's path from a folder, if it is in it; else as it is."""
+    """A file's path relative to a folder, if it is inside; else unchanged."""
     root = os.getcwd() if root is None else root
     try:
         relative = os.path.relpath(file, root)
@@ -27,7 +27,7 @@ def near(file: str, root: str | None = None) -> str:
 
 
 def shared_place(file: str, root: str | None = None) -> str:
-    """A file's name for a page that goes to others: from a folder, or with its own folder, never in full."""
+    """A file's name for shared pages: relative to a folder, or with its own folder, never in full."""
     found = near(file, root)
     if found.startswith("<") or not os.path.isabs(found):
         return found
@@ -35,9 +35,9 @@ def shared_place(file: str, root: str | None = None) -> str:
 
 
 def site_text(site: Mapping[str, Any] | None, *, shared: bool = False) -> str:
-    """`train.py:12 in forward: y = f(x)`, of a line of code as `Site.to_dict()` gives it.
+    """`train.py:12 in forward: y = f(x)`, from a line of code as `Site.to_dict()` returns it.
 
-    `shared` is for what goes to others: no full path is in it.
+    `shared` is for what is passed on to others: it contains no full path.
     """
     if not site:
         return ""
@@ -49,7 +49,7 @@ def site_text(site: Mapping[str, Any] | None, *, shared: bool = False) -> str:
 
 
 def listed(names: Sequence[Any], most: int = 4) -> str:
-    """Names in a row; of many, the first few and how many more."""
+    """Names in a row; of many, the first few and a count of the rest."""
     if len(names) <= most + 1:
         return ", ".join(map(str, names))
     return f"{', '.join(map(str, names[:most]))} and {len(names) - most} more"
@@ -61,16 +61,16 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def tallied(words: Sequence[str], order: Sequence[str]) -> str:
-    """How often each word comes, in a given order: '3 fine, 1 zero'."""
+    """The count of each word, in a given order: '3 fine, 1 zero'."""
     kinds = [word for word in order if word in words]
     kinds += sorted(set(words) - set(order))
     return ", ".join(f"{words.count(word)} {word}" for word in kinds)
 
 
 def figure(value: Any, digits: int = 4) -> str:
-    """A figure in a few digits; what is no float (a count, `nan` as text) as it stands."""
+    """A float in a few digits; anything else (a count, `nan` as text) unchanged."""
     if isinstance(value, float):
-        return f"{value + 0.0:.{digits}g}"  # without the sign that zero may have
+        return f"{value + 0.0:.{digits}g}"  # without the sign of a negative zero
     if isinstance(value, (list, tuple)):
         return ", ".join(figure(part, digits) for part in value)
     return str(value)
@@ -82,7 +82,7 @@ def shape_text(shape: Any) -> str:
 
 
 def for_terminal(value: Any) -> Any:
-    """A plain value with every text in it printable, and none of them endless."""
+    """A plain value with every text in it printable and of bounded length."""
     if isinstance(value, str):
         text = printable(value)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(value)} characters)"

@@ -1,1 +1,1 @@
-"""Functions of ours in the place of others': the one package that replaces a name, and puts it back."""
+"""Monkeypatching: the only package that replaces names with our functions, and restores them."""

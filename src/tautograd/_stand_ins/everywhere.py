@@ -1,10 +1,10 @@
-"""Functions replaced wherever they are known.
+"""Replaces functions wherever they have been imported.
 
-A user's module may have said `from torch.nn.utils import clip_grad_norm_` long before: every module's
-global that is the function is replaced as well, after one search through all of them. A module may take
-what stands in for it while that is in place, and gets the function itself when the last one leaves. That
-needs another search only if somebody did: nobody but us has made what stands in, so a reference to it
-that is not in one of the known places shows in its reference count, and no such reference shows as well.
+A user's module may have run `from torch.nn.utils import clip_grad_norm_` long before: every module
+global that is the function is replaced as well, after one search through all of them. A module may import
+the replacement while it is in place, and gets the original back when the last one is removed. That
+needs another search only if it happened: only we created the replacement, so a reference to it
+outside the known places shows in its refcount, and so does the absence of one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .slots import Layer, Make, lock, wrapping
 
 
 class _Known:
-    """A function, who stands in for it, and where it is known."""
+    """A function, its replacements, and where it is known."""
 
     def __init__(self, function: Any) -> None:
         self.function = self.top = function
         self.layers: list[Layer] = []
         self._all_layers: set[Layer] = (
             set()
-        )  # a layer holds what it made: its references are counted
-        self.stand_ins: dict[int, Any] = {}  # by identity: all that may have been taken for it
-        self.places: dict[tuple[int, str], tuple[Any, str]] = {}  # by a module's variables and name
+        )  # a layer holds its replacement: references to that are counted
+        self.stand_ins: dict[int, Any] = {}  # by identity: all that may have been imported instead
+        self.places: dict[tuple[int, str], tuple[Any, str]] = {}  # by a module's namespace and name
         self.users = 0
-        self._own_references = 0  # to the only stand-in there has been, from what we keep
+        self._own_references = 0  # to the only replacement so far, from our own structures
 
     def enter(self, layer: Layer) -> None:
         self.layers.append(layer)
@@ -51,12 +51,12 @@ class _Known:
         self.places[id(vars(module)), key] = module, key
 
     def may_be_elsewhere(self) -> bool:
-        """Whether something may hold a stand-in that is not known to; sure of it only when it is False."""
+        """Whether something unknown may hold a replacement; only False is certain."""
         if len(self.stand_ins) != 1:
             return bool(self.stand_ins)
         (made,) = self.stand_ins.values()
         held = sum(vars(module).get(key) is made for module, key in self.places.values())
-        # `made` is one more, and `self.top` is one less when the function itself is in place.
+        # `made` is one more, and `self.top` is one fewer while the original is in place.
         expected = self._own_references + 1 - (self.top is not made) + held
         return sys.getrefcount(made) != expected
 
@@ -70,16 +70,16 @@ class _Known:
         return held is self.function or id(held) in self.stand_ins
 
 
-_known: dict[int, _Known] = {}  # by the identity of a function, or of what stands in for it
-_searched: set[str] = set()  # modules that have run to their end before they were searched
-_postponed: list[_Known] | None = None  # whose places are looked for at the end of `in_one_search`
+_known: dict[int, _Known] = {}  # by the identity of a function, or of its replacement
+_searched: set[str] = set()  # modules that had finished executing when they were searched
+_postponed: list[_Known] | None = None  # to be looked up at the end of `in_one_search`
 
 
 @contextlib.contextmanager
 def in_one_search() -> Iterator[None]:
-    """All that goes on, off or ends inside is put in its places at the end, in one search.
+    """Defers all replacements inside to the end, where one search serves them all.
 
-    A search looks at every global of every module that is loaded.
+    A search scans every global of every loaded module.
     """
     global _postponed
     with lock:
@@ -96,14 +96,14 @@ def in_one_search() -> Iterator[None]:
 
 
 class Functions:
-    """Functions that stand in for others while this is on; it may go on and off again and again."""
+    """A set of function replacements that can be switched on and off repeatedly."""
 
     def __init__(self) -> None:
         self._wanted: list[tuple[_Known, Layer]] = []
         self._is_on = False
 
     def add(self, module: Any, name: str, make: Make) -> None:
-        """A function of a module, if it has it; `make` gets the original and gives the new one."""
+        """Add a function of a module, if it exists; `make` maps the original to the replacement."""
         function = getattr(module, name, None)
         if function is None:
             return
@@ -117,21 +117,21 @@ class Functions:
             self._wanted.append((known, Layer(wrapping(make))))
 
     def on(self) -> None:
-        """Put them in place, in one search through the modules that are new."""
+        """Install them, with one search through the modules that are new."""
         with lock:
             if not self._is_on and self._wanted:
                 self._is_on = True
                 self._change(_Known.enter)
 
     def off(self) -> None:
-        """Take them away; another `on` costs little."""
+        """Remove them; another `on` is cheap."""
         with lock:
             if self._is_on:
                 self._is_on = False
                 self._change(_Known.leave)
 
     def end(self) -> None:
-        """Take them away for good, wherever they have been taken meanwhile."""
+        """Remove them for good, wherever they have been imported meanwhile."""
         with lock:
             if not self._wanted:
                 return
@@ -156,10 +156,10 @@ class Functions:
 
 
 def _settle(changed: list[_Known]) -> None:
-    """Put functions in all their places, and forget those that nobody uses any more."""
+    """Install functions in all their places, and forget those no longer used."""
     unused = [known for known in changed if not known.users]
     if taken := any(known.may_be_elsewhere() for known in unused):
-        _searched.clear()  # by a module that has been searched, it may be
+        _searched.clear()  # an already searched module may have imported it
     if taken or len(unused) < len(changed):
         _search()
     for known in changed:
@@ -171,7 +171,7 @@ def _settle(changed: list[_Known]) -> None:
 
 
 def _search() -> None:
-    """Find the functions in modules that have not been searched yet."""
+    """Find the functions in modules not searched yet."""
     new = {name: module for name, module in list(sys.modules.items()) if name not in _searched}
     _searched.update(name for name, module in new.items() if not _is_running(name, module))
     for module, key, value in holders(new, _known):
@@ -179,7 +179,7 @@ def _search() -> None:
 
 
 def _is_running(name: str, module: Any) -> bool:
-    """Whether a module may import more at any time."""
+    """Whether a module is still executing, and so may import more."""
     spec = getattr(module, "__spec__", None)
     return name == "__main__" or spec is None or bool(getattr(spec, "_initializing", False))
 
@@ -187,9 +187,9 @@ def _is_running(name: str, module: Any) -> bool:
 def holders(
     modules: Mapping[str, Any], wanted: Mapping[int, Any] | Iterable[int]
 ) -> Iterator[tuple[Any, str, Any]]:
-    """Modules' globals that are one of these objects, by identity: module, name and object.
+    """Module globals that are one of these objects, by identity: module, name and object.
 
-    Most modules hold none of them, which is found out without a step of Python's for each name.
+    Most modules hold none of them, which is determined without a Python-level loop over the names.
     """
     identities = frozenset(wanted)
     for module in list(modules.values()):
@@ -198,7 +198,7 @@ def holders(
             if identities.isdisjoint(map(id, list(variables.values()))):
                 continue
             names = list(variables.items())
-        except Exception:  # what is in `sys.modules` need not be a module, and may raise anything
+        except Exception:  # entries of `sys.modules` need not be modules, and may raise anything
             continue
         for key, value in names:
             if id(value) in identities:

@@ -1,7 +1,7 @@
-"""A `TorchFunctionMode` that shows every call on tensors, and can be left at any time.
+"""A `TorchFunctionMode` that sees every call on tensors, and can be exited at any time.
 
-PyTorch's stack of modes gives up whichever is on top. One that was entered before a user's, and is left
-before it, would take the user's away and stay itself: so it is taken from where it stands.
+Exiting PyTorch's mode stack pops whichever is on top. A mode entered before a user's and exited
+before it would remove the user's and stay itself: so this one is removed from its own position.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ See = Callable[[Any, Any, Any], Any]
 
 
 def is_any_in_force(engine: Any) -> bool:
-    """Whether this thread has entered a mode, other than one that only chooses a device."""
+    """Whether this thread has entered a mode, other than one that only sets a device."""
     overrides = importlib.import_module(f"{engine.__name__}.overrides")
     stack = overrides._get_current_function_mode_stack()
     return any(type(mode).__name__ != "DeviceContext" for mode in stack)
 
 
 class FunctionMode:
-    """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`.
+    """Passes every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`.
 
-    Without `writes` tautograd shows the operations that a write in place is made of, which is faster to begin.
+    Without `writes`, tautograd shows the operations that an in-place write consists of, which is faster
+    to start.
     """
 
     def __init__(self, engine: Any, see: See, *, writes: bool = True) -> None:
         overrides = importlib.import_module(f"{engine.__name__}.overrides")
-        # An engine may have modes that are shown operations, and cost nothing where there are none.
+        # An engine may have modes that see operations, and cost nothing where there are none.
         self._overrides: Any = getattr(overrides, "_OfOperations", overrides)
         self._see: See | None = see
         self._thread = 0
@@ -48,7 +49,7 @@ class FunctionMode:
         self._mode.__enter__()
 
     def stop(self) -> None:
-        """Leave it; in another thread's stack, which cannot be reached, it does nothing from now on."""
+        """Exit it; on another thread's stack, which cannot be reached, it becomes a no-op."""
         self._see = None
         if threading.get_ident() == self._thread:
             self._leave()
@@ -59,7 +60,7 @@ class FunctionMode:
         pop, push = self._overrides._pop_mode, self._overrides._push_mode
         stack = self._overrides._get_current_function_mode_stack()
         place = next((i for i, mode in enumerate(stack) if mode is self._mode), len(stack) - 1)
-        # If it is not there, somebody who left has taken it for their own, and left theirs.
+        # If it is missing, somebody exited it in place of their own, and left theirs.
         above = [pop() for _ in stack[place:]]
         for mode in reversed(above[:-1]):
             push(mode)

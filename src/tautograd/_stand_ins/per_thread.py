@@ -1,6 +1,6 @@
-"""Members of a module or class that only some threads see: to all others they are what they were.
+"""Patches members of a module or class for some threads only: all others see the originals.
 
-A module's own dictionary is not touched. It is of another class meanwhile, which answers for these names
+A module's own dictionary is not modified. Its class is swapped instead, for one that resolves these names
 in the threads that asked for it; so `math.exp` in any other thread is `math.exp`.
 """
 
@@ -18,11 +18,11 @@ from .slots import Make, WhileAnybody
 
 class _Depth(threading.local):
     inside = 0
-    loaded: frozenset[str] = frozenset()  # modules, when this thread entered
+    loaded: frozenset[str] = frozenset()  # modules loaded when this thread entered
 
 
 class InThisThread:
-    """A context, inside of which this thread sees other members of a module and of classes."""
+    """A context in which this thread sees other members of a module and of classes."""
 
     def __init__(
         self, module: ModuleType, members: Mapping[str, Any], *others: tuple[type, str, Any]
@@ -46,13 +46,13 @@ class InThisThread:
             self._give_back(new)
 
     def _give_back(self, names: set[str]) -> None:
-        """Modules that were loaded inside may have taken what stands in: they get the originals."""
+        """Restore the originals in modules that were loaded inside and may have imported a replacement."""
         modules = {name: sys.modules[name] for name in names}
         for module, key, value in list(holders(modules, self._originals)):
             setattr(module, key, self._originals[id(value)])
 
     def stop_in_child(self) -> None:
-        """After a fork: all is as ever, whatever the parent was doing."""
+        """After a fork: restore everything, whatever the parent was doing."""
         self._depth.inside = 0
         self._shared.stop_in_child()
 
@@ -70,7 +70,7 @@ def _class_with(members: Mapping[str, Any], depth: _Depth) -> Callable[[Any], An
 
 
 class _Member:
-    """A class's member: one in the threads that asked for it, the original in all others."""
+    """A class member: a replacement in the threads that asked for it, the original in all others."""
 
     def __init__(self, original: Any, new: Any, depth: _Depth) -> None:
         self._original, self._new, self._depth = original, new, depth

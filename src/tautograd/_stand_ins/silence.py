@@ -1,7 +1,7 @@
-"""Warnings of this thread, not shown or written down for a while; in all other threads they are as ever.
+"""Suppresses or records this thread's warnings for a while, without affecting other threads.
 
-`warnings.catch_warnings` replaces the filters of the whole process, and two threads that leave it in the
-order in which they entered leave one's filters behind for good. Here a single filter is put in front
+`warnings.catch_warnings` replaces the filters of the whole process, and two threads that exit it in the
+order in which they entered leave one's filters behind for good. Here a single filter is inserted in front
 while any thread is inside, and it matches only in those that are.
 """
 
@@ -21,7 +21,7 @@ class _Depth(threading.local):
 
 
 class _Matches:
-    """Stands where a filter has the pattern of a message."""
+    """Takes the place of a filter's message pattern."""
 
     def __init__(self, depth: _Depth) -> None:
         self._depth = depth
@@ -31,18 +31,18 @@ class _Matches:
 
 
 class _InFront:
-    """A context inside of which a filter for this thread's warnings stands before all others."""
+    """A context in which a filter for this thread's warnings precedes all others."""
 
     def __init__(self, action: str) -> None:
         self._depth = _Depth()
         self._filter: Any = (action, _Matches(self._depth), Warning, None, 0)
         self._inside = 0
-        self._filters: Any = None  # the list it was put in, which a user may have put aside since
+        self._filters: Any = None  # the list it was inserted in; a user may have replaced it
 
     def __enter__(self) -> None:
         depth = self._depth
         if depth.inside and warnings.filters and warnings.filters[0] is self._filter:
-            depth.inside += 1  # the usual case inside of itself, made short
+            depth.inside += 1  # fast path: nested in itself
             return
         with lock:
             if not self._inside:
@@ -75,14 +75,14 @@ class _InFront:
 
 
 def _changed() -> None:
-    """Have Python forget what it decided by the filters as they were."""
+    """Invalidate Python's cached decisions about warnings."""
     tell = getattr(warnings, "_filters_mutated", None)
     if tell is not None:
         tell()
 
 
 class WithoutWarnings(_InFront):
-    """A context inside of which this thread's warnings are not shown."""
+    """A context in which this thread's warnings are not shown."""
 
     def __init__(self) -> None:
         super().__init__("ignore")
@@ -93,7 +93,7 @@ _every_warning = _InFront("always")
 
 
 class _Lists(threading.local):
-    """Where this thread's warnings are written down: the innermost list last."""
+    """The lists that record this thread's warnings, the innermost last."""
 
     def __init__(self) -> None:
         self.open: list[list[warnings.WarningMessage]] = []
@@ -121,7 +121,7 @@ _written_down = WhileAnybody(lambda: [(warnings, "showwarning", _showing)])
 
 @contextlib.contextmanager
 def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Inside, this thread's warnings, all of them, are written down and not shown."""
+    """Inside, all of this thread's warnings are recorded and not shown."""
     caught: list[warnings.WarningMessage] = []
     with _written_down, _every_warning:
         _lists.open.append(caught)

@@ -1,10 +1,10 @@
-"""Every name of a class or module that is replaced: what belongs there, and what stands in for it.
+"""Every patched name of a class or module: the original and its replacements.
 
-Those who replace the same name stand on top of each other, and may leave in any order: what is put in
-place is made anew, from what belongs there, by those who stay. So nobody saves what another has put
-there, and nobody brings it back. What somebody else puts there meanwhile is left as it is.
+Patches of the same name are stacked, and may be removed in any order: the installed value is
+recomputed from the original by the remaining ones. So nobody saves another's patch
+as the original, and nobody restores it. What others assign there meanwhile is left unchanged.
 
-One lock for all of it, which is held across a fork: a child never finds a name half replaced.
+One lock covers all of it and is held across a fork: a child never finds a name half patched.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 Make = Callable[[Any], Any]
-"""Gets what is there, and gives what is to stand in for it."""
+"""Receives the current value, and returns its replacement."""
 
 ABSENT = object()
-lock = threading.RLock()  # again by a signal's handler
+lock = threading.RLock()  # reentrant: a signal handler may patch, too
 
 
 def wrapping(make: Make) -> Make:
-    """`make`, whose functions go by the name and documentation of those they stand in for."""
+    """`make`, whose functions get the name and documentation of those they replace."""
     return lambda below: functools.wraps(below)(make(below))
 
 
 class Layer:
-    """One who stands in for what is below."""
+    """One replacement for what is below."""
 
     def __init__(self, make: Make) -> None:
         self._make = make
         self._made: tuple[Any, Any] = ABSENT, ABSENT
 
     def over(self, below: Any) -> Any:
-        """What stands in for this; the same again for the same."""
+        """The replacement for this value; cached."""
         made = self._made
         if made[0] is not below:
             made = self._made = below, self._make(below)
@@ -50,8 +50,8 @@ class Slot:
         self.owner, self.name = owner, name
         self.key = id(owner), name
         self.layers: list[Layer] = []
-        self._own = self._held()  # what belongs there; absent, if it is inherited
-        self._ours = self._own  # what was put there last
+        self._own = self._held()  # the original; absent if it is inherited
+        self._ours = self._own  # what we installed last
 
     def _held(self) -> Any:
         if self.name == "__class__":
@@ -59,22 +59,22 @@ class Slot:
         return self.owner.__dict__.get(self.name, ABSENT)
 
     def belongs(self, value: Any) -> None:
-        """Something else belongs there from now on."""
+        """Make something else the original from now on."""
         self._own = value
         self.refresh()
 
     @property
     def is_ours(self) -> bool:
-        """Whether nobody else has put something there meanwhile."""
+        """Whether nobody else has assigned to it meanwhile."""
         return self._held() is self._ours
 
     def refresh(self) -> None:
-        """Let what is there be what those who stay make of what belongs there."""
+        """Recompute the value from the original and the remaining layers."""
         if self.is_ours:
             self.put()
 
     def put(self) -> None:
-        """The same, where nobody else is known to have put something there."""
+        """The same, if nobody else is known to have assigned to it."""
         new = self._own
         if self.layers and new is ABSENT:
             new = next(vars(c)[self.name] for c in self.owner.__mro__[1:] if self.name in vars(c))
@@ -89,7 +89,7 @@ class Slot:
         self._ours = new
 
     def taken_by(self, layer: Layer) -> bool:
-        """Let a layer stand here alone, in one go; False where others stand, or what belongs there does not."""
+        """Install a single layer, in one step; False if there are others, or the original is not in place."""
         own = self._own
         if self.layers or self.owner.__dict__.get(self.name) is not own:
             return False
@@ -99,7 +99,7 @@ class Slot:
         return True
 
     def left_by(self, layer: Layer) -> bool:
-        """The other way round; False where it does not stand alone, or not what it put there."""
+        """The reverse; False if the layer is not the only one, or its replacement is not in place."""
         if self.layers != [layer] or self.owner.__dict__.get(self.name) is not self._ours:
             return False
         if self._own is ABSENT:
@@ -114,7 +114,7 @@ _slots: dict[tuple[int, str], Slot] = {}
 
 
 def replace(owner: Any, name: str, make: Make) -> Callable[[], None]:
-    """Have something stand in for a name of a class or module; gives what ends it."""
+    """Replace a name of a class or module; returns the function that ends it."""
     layer = Layer(make)
     with lock:
         slot = _put(owner, name, layer)
@@ -127,9 +127,9 @@ def replace(owner: Any, name: str, make: Make) -> Callable[[], None]:
 
 
 def _put(owner: Any, name: str, layer: Layer, known: Slot | None = None) -> Slot:
-    """Let a layer stand on a name; `known` is a slot that it had before. Under the lock."""
+    """Add a layer to a name; `known` is a slot that it had before. Requires the lock."""
     slot = _slots.get((id(owner), name)) or known
-    if slot is None or not slot.is_ours:  # what a user put there is what belongs there now
+    if slot is None or not slot.is_ours:  # a value assigned by the user is the new original
         slot = Slot(owner, name)
     _slots[slot.key] = slot
     slot.layers.append(layer)
@@ -138,7 +138,7 @@ def _put(owner: Any, name: str, layer: Layer, known: Slot | None = None) -> Slot
 
 
 def _take(slot: Slot, layer: Layer) -> None:
-    """Take a layer from its name again. Under the lock."""
+    """Remove a layer from its name. Requires the lock."""
     if not slot.left_by(layer):
         if layer not in slot.layers:
             return
@@ -149,7 +149,7 @@ def _take(slot: Slot, layer: Layer) -> None:
 
 
 def rebase(owner: Any, name: str, value: Any, instead_of: tuple[Any, ...]) -> None:
-    """Let something else of ours belong to a name; those who stand in for it stay on top."""
+    """Replace the original of a name with something else of ours; layers stay on top."""
     with lock:
         slot = _slots.get((id(owner), name))
         if slot is not None and slot.is_ours:
@@ -159,12 +159,12 @@ def rebase(owner: Any, name: str, value: Any, instead_of: tuple[Any, ...]) -> No
 
 
 class WhileAnybody:
-    """A context: names are replaced when the first enters it, in any thread, until the last leaves."""
+    """A context: names are patched when the first thread enters it, until the last leaves."""
 
     def __init__(self, names: Callable[[], Iterable[tuple[Any, str, Make]]]) -> None:
         self._names = names
         self._inside = 0
-        self._known: dict[tuple[int, str], tuple[Make, Layer, Slot]] = {}  # of the last time
+        self._known: dict[tuple[int, str], tuple[Make, Layer, Slot]] = {}  # from the last time
         self._standing: list[tuple[Slot, Layer]] = []
 
     def __enter__(self) -> None:
@@ -185,7 +185,7 @@ class WhileAnybody:
                 layer = Layer(make)
                 slot = _put(owner, name, layer)
                 self._known[key] = make, layer, slot
-            else:  # entered often, made once
+            else:  # entered often, created once
                 _, layer, slot = known
                 if key not in _slots and slot.taken_by(layer):
                     _slots[key] = slot
@@ -197,7 +197,7 @@ class WhileAnybody:
     def __exit__(self, *error: object) -> None:
         with lock:
             if not self._inside:
-                return  # entered before a fork, and left in the child
+                return  # entered before a fork, and exited in the child
             self._inside -= 1
             if not self._inside:
                 self._end()
@@ -207,13 +207,13 @@ class WhileAnybody:
             _take(*self._standing.pop())
 
     def stop_in_child(self) -> None:
-        """After a fork: all is as ever, whatever the parent was doing."""
+        """After a fork: restore everything, whatever the parent was doing."""
         self._inside = 0
         self._end()
 
 
 def _let_go() -> None:
-    with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had it
+    with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork acquired it
         lock.release()
 
 

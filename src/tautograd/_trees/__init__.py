@@ -1,1 +1,1 @@
-"""Nested arguments and results: looked into, walked, and put together again."""
+"""Nested arguments and results: traversed, mapped and rebuilt."""

@@ -1,9 +1,10 @@
-"""Tuples, lists, mappings and dataclasses inside each other: their leaves, and nests like them.
+"""Nested tuples, lists, mappings and dataclasses: their leaves, and nests like them.
 
-What counts as a container differs: `torch.func` looks into tuples, lists and dictionaries as PyTorch's
-does, the trust kit into any mapping, a recording into a user's dataclasses too. `Nests` is given that,
-and is one walk for all of them. A container is rebuilt as what it was: its class, its order, and what
-else it carries (a `defaultdict`'s factory, attributes), without running a constructor of the user's.
+What counts as a container varies: `torch.func` looks into tuples, lists and dictionaries as PyTorch's
+does, the trust kit into any mapping, a recording into a user's dataclasses too. `Nests` is parametrised
+by that, and is the one traversal for all of them. A rebuilt container keeps its class, its order, and
+what else it carries (a `defaultdict`'s factory, attributes), without running a constructor of the
+user's.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ _ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)
 
 
 def fields_of_dataclass(value: Any) -> Sequence[str]:
-    """The names of what an object of a user's dataclass holds; none of any other object."""
+    """The field names of an object of a user's dataclass; empty for any other object."""
     kind = type(value)
     if not hasattr(kind, "__dataclass_fields__") or hasattr(kind, "requires_grad"):
         return ()
     if kind.__module__.partition(".")[0] in _ENGINES or hasattr(value, "_parameters"):
-        return ()  # a description of an engine's, a module
+        return ()  # an engine's metadata, a module
     return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
 
 
 class Nests:
-    """A walk over nests whose containers are tuples, lists, these mappings, and what has these fields.
+    """A traversal of nests whose containers are tuples, lists, the given mappings, and objects with the
+    given fields.
 
-    Objects of the classes in `atoms` are no containers, which is all that is asked about them.
+    Objects of the classes in `atoms` are never containers, and are not examined any further.
     """
 
     def __init__(
@@ -52,13 +54,13 @@ class Nests:
     # --- one container -------------------------------------------------------------------------
 
     def is_container(self, value: Any) -> bool:
-        """Whether a value is one of those that are looked into."""
+        """Whether a value is one of the containers that are traversed."""
         if type(value) in self.atoms:
             return False
         return isinstance(value, (tuple, list, self.mappings)) or bool(self.fields_of(value))
 
     def parts(self, value: Any) -> Sequence[tuple[Any, Any]]:
-        """What a container holds, with the index, key or name of each."""
+        """The contents of a container, with the index, key or name of each."""
         if isinstance(value, (tuple, list)):
             return list(enumerate(value))
         if isinstance(value, self.mappings):
@@ -66,7 +68,7 @@ class Nests:
         return [(name, getattr(value, name)) for name in self.fields_of(value)]
 
     def with_parts(self, value: Any, parts: list[Any]) -> Any:
-        """A container of the same kind with other things in it."""
+        """A container of the same kind with other contents."""
         kind = type(value)
         if kind is list or kind is tuple:
             return kind(parts)
@@ -84,13 +86,13 @@ class Nests:
                 other[key] = part
         else:
             for name, part in zip(self.fields_of(value), parts, strict=True):
-                object.__setattr__(other, name, part)  # also of a class that forbids it
+                object.__setattr__(other, name, part)  # works for a class that forbids it, too
         return other
 
     # --- all of a nest -------------------------------------------------------------------------
 
     def leaves(self, value: Any) -> list[Any]:
-        """Everything that is no container, in order."""
+        """Everything that is not a container, in order."""
         found: list[Any] = []
         self._collect(value, found)
         return found
@@ -113,7 +115,7 @@ class Nests:
             self._collect(part, found)
 
     def mapped(self, value: Any, change: Callable[..., Any], *others: Any) -> Any:
-        """The same nest with each leaf (and what is at its place in the others) changed."""
+        """The same nest with each leaf (and its counterparts in the others) mapped."""
         if not self.is_container(value):
             return change(value, *others)
         parts = [
@@ -147,7 +149,7 @@ class Nests:
     def containers(
         self, value: Any, path: tuple[Any, ...] = ()
     ) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """The containers of a nest, and how to come to each: by indices, keys and names."""
+        """The containers of a nest, and the path to each: indices, keys and names."""
         if not self.is_container(value):
             return
         yield path, value
@@ -155,8 +157,8 @@ class Nests:
             yield from self.containers(part, (*path, step))
 
     def alike(self, value: Any, change: Callable[[Any], Any], known: dict[int, Any]) -> Any:
-        """A nest with each leaf changed, and containers that are known by their id: one that is met
-        twice becomes the same one twice."""
+        """A nest with each leaf mapped, with containers memoised by id: a container that occurs
+        twice is mapped to the same one twice."""
         if id(value) in known:
             return known[id(value)]
         if not self.is_container(value):
@@ -168,8 +170,8 @@ class Nests:
     def changed_within(
         self, value: Any, change: Callable[[Any], Any], known: dict[int, Any]
     ) -> Any:
-        """A nest with each leaf changed in its place; `known` says by id what comes in place of a
-        container."""
+        """Map each leaf of a nest in place; `known` maps the id of a container to its
+        replacement."""
         if not self.is_container(value):
             return change(value)
         if id(value) in known:
@@ -191,17 +193,17 @@ class Nests:
 
 
 def at_path(value: Any, path: tuple[Any, ...]) -> Any:
-    """What a path of indices, keys and names leads to."""
+    """The value at a path of indices, keys and names."""
     for step in path:
         value = value[step] if isinstance(value, (tuple, list, Mapping)) else getattr(value, step)
     return value
 
 
 def _tuple_like(value: Any, parts: list[Any]) -> Any:
-    """A tuple of the same class: as a named tuple, `torch.Size`, or what `torch.max` gives back."""
+    """A tuple of the same class: a named tuple, `torch.Size`, or the result of `torch.max`."""
     kind: Any = type(value)
     if not isinstance(kind.__new__, types.FunctionType) and kind.__new__ is not tuple.__new__:
-        return kind(parts)  # written in C: it alone can make one
+        return kind(parts)  # a C type: only it can construct one
     made = tuple.__new__(kind, parts)
     if attributes := getattr(value, "__dict__", None):
         made.__dict__.update(attributes)
@@ -209,7 +211,7 @@ def _tuple_like(value: Any, parts: list[Any]) -> Any:
 
 
 def _mapping_like(value: Any, parts: dict[Any, Any]) -> Any:
-    """A mapping that is no dictionary, where its class takes one; else a dictionary."""
+    """A mapping other than a dictionary, if its class can be constructed from one; else a dictionary."""
     try:
         return type(value)(parts)
     except TypeError:
@@ -217,8 +219,8 @@ def _mapping_like(value: Any, parts: dict[Any, Any]) -> Any:
 
 
 TUPLES_LISTS_DICTS = Nests()
-"""As PyTorch's own functions on nests look into them."""
+"""As PyTorch's own functions on nests traverse them."""
 ANY_MAPPING = Nests(Mapping)
-"""As the trust kit does, for which a mapping of any class holds inputs."""
+"""As the trust kit traverses them: a mapping of any class holds inputs."""
 WITH_DATACLASSES = Nests(Mapping, fields_of_dataclass)
-"""As `verify` does: what a model takes and gives may be an object of the user's, too."""
+"""As `verify` traverses them: a model's inputs and outputs may also be objects of the user's."""

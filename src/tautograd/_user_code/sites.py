@@ -1,8 +1,8 @@
 """A line of code, and where in the user's code something happened.
 
-The engine notes a `Mark`: a code object and an instruction. Taking it costs a fraction of a
+The engine records a `Mark`: a code object and an instruction. Taking it costs a fraction of a
 microsecond and keeps no frame (and so none of the user's variables) alive; the file and line are
-worked out only if someone asks.
+resolved lazily.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Site(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is written there; empty if it cannot be read."""
+        """The source text of the line; empty if it cannot be read."""
         return line_of(self.file, self.line).strip()
 
     @property
     def place(self) -> str:
-        """`train.py:12`, as an editor can open it."""
+        """`train.py:12`, in a form that editors can open."""
         return f"{self.file}:{self.line}"
 
     @property
@@ -44,13 +44,13 @@ class Site(NamedTuple):
         return f"{self.place}{inside}" + (f": {text}" if (text := self.text) else "")
 
     def __str__(self) -> str:
-        """As a traceback has it."""
+        """In the format of a traceback."""
         where = f'File "{self.file}", line {self.line}'
         where += f", in {self.function}" if self.function else ""
         return f"{where}\n    {text}" if (text := self.text) else where
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON values."""
         return {**self._asdict(), "text": self.text}
 
 
@@ -61,7 +61,7 @@ def site_at(frame: FrameType) -> Site:
 
 
 def definition_of(function: Any) -> Site | None:
-    """Where a function is written; None for one that is not Python's."""
+    """Where a function is defined; None for one that is not Python's."""
     code = getattr(function, "__code__", None)
     return None if code is None else Site(code.co_filename, code.co_firstlineno, code.co_name)
 
@@ -90,7 +90,7 @@ def resolve(found: Mark | None) -> Site | None:
 
 
 def warning_level() -> int:
-    """The `stacklevel` that makes a warning of the caller point to the user's code."""
+    """The `stacklevel` that makes a warning by the caller point to the user's code."""
     level = 1
     frame: FrameType | None = _getframe(1)
     while frame is not None and internal[frame.f_code.co_filename]:
@@ -100,7 +100,7 @@ def warning_level() -> int:
 
 
 def raised_at(error: BaseException) -> Site | None:
-    """The innermost line of user code that an error went through; a library's only if there is none."""
+    """The innermost line of user code that an error passed through; a library's only if there is none."""
     users: Site | None = None
     others: Site | None = None
     for frame, line in traceback.walk_tb(error.__traceback__):

@@ -1,7 +1,7 @@
-"""The lines of a file of code, as `linecache` has them: of a regular file, or of what somebody has put there.
+"""The lines of a source file, as `linecache` has them: from a regular file, or registered by someone.
 
-`linecache` opens whatever a code object says that it is from. A script may have come through a pipe, which would be
-waited for once more, or be a device, which gives for ever.
+`linecache` opens whatever path a code object names. A script may have come through a pipe, which would
+block a second time, or be a device, which never ends.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import stat
 
 
 def lines_of(file: str) -> list[str]:
-    """All lines of a file; none where they cannot be read."""
+    """All lines of a file; empty if it cannot be read."""
     refuse_devices(file)
     return linecache.getlines(file)
 
 
 def line_of(file: str, number: int) -> str:
-    """One line of a file, empty where it cannot be read."""
+    """One line of a file; empty if it cannot be read."""
     refuse_devices(file)
     return linecache.getline(file, number)
 
 
 def refuse_devices(file: str) -> None:
-    """Before anything opens a file of code by its name, as `inspect` does: what is no regular file has no lines."""
+    """Call before anything opens a source file by name, as `inspect` does; only regular files have lines."""
     if file not in linecache.cache and not is_regular_or_absent(file):
         keep_lines(file, "")
 
 
 def keep_lines(file: str, text: str) -> None:
-    """Let these be the lines of a file, which is not looked at again."""
+    """Register these as the lines of a file, which is not read again."""
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
 
 
 def is_regular_or_absent(file: str) -> bool:
-    """Whether opening a file neither waits nor goes on for ever."""
+    """Whether opening a file neither blocks nor reads endlessly."""
     try:
         mode = os.stat(file).st_mode
     except (OSError, ValueError):

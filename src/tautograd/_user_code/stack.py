@@ -1,4 +1,4 @@
-"""The lines of the program on the stack: the innermost first, without engines, kit, Python's own library
+"""The program's lines on the stack, innermost first, without engines, kit, Python's own library
 and training frameworks in between."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MANY = 50_000
 def user_site(depth: int = 0) -> Site | None:
     """The innermost line of the program that led here; `depth` frames are skipped.
 
-    The same instruction gives the same object, which stays: its `id` stands for the place.
+    The same instruction gives the same object, which is kept alive: its `id` identifies the place.
     """
     return site_of(sys._getframe(depth + 1))
 
@@ -31,7 +31,7 @@ def site_of(frame: FrameType | None) -> Site | None:
             return known[1]
         if not foreign[code.co_filename]:
             site = Site(code.co_filename, frame.f_lineno, code.co_name)
-            if len(_known) < _MANY:  # the code is kept, so that its id is never another's
+            if len(_known) < _MANY:  # the code is kept alive, so that its id is not reused
                 _known[key] = code, site
             return site
         frame = frame.f_back
@@ -39,7 +39,7 @@ def site_of(frame: FrameType | None) -> Site | None:
 
 
 def innermost(frame: FrameType | None) -> tuple[FrameType | None, int]:
-    """The innermost frame of the program that led to a frame, its own included; how many it is up."""
+    """The innermost frame of the program at or above a frame, and how many levels up it is."""
     depth = 0
     while frame is not None and foreign[frame.f_code.co_filename]:
         frame, depth = frame.f_back, depth + 1
@@ -47,7 +47,7 @@ def innermost(frame: FrameType | None) -> tuple[FrameType | None, int]:
 
 
 def is_known(frame: FrameType) -> bool:
-    """Whether a frame is at a line of the program that has been seen, and is kept."""
+    """Whether a frame is at a line of the program that is already cached."""
     return (id(frame.f_code), frame.f_lasti) in _known
 
 
@@ -73,8 +73,8 @@ def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:
 def own_frame(frame: FrameType | None, boundary: FrameType | None = None) -> FrameType | None:
     """The innermost frame of the user's own at or above a frame; a library's if there is none.
 
-    `boundary` is the frame of the kit that runs the program: a library's line inside of it says
-    more than the user's line that called the kit.
+    `boundary` is the frame of the kit that runs the program: a library's line inside it is more
+    informative than the user's line that called the kit.
     """
     library: FrameType | None = None
     while frame is not None:

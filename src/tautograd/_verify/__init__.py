@@ -1,1 +1,1 @@
-"""Proving a gradient: the check, its references, and where a wrong one comes from."""
+"""Checks a gradient against independent references, and locates the operation behind a wrong one."""

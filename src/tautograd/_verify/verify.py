@@ -1,8 +1,8 @@
-"""`verify`: is the gradient of this function right, and if it is not, where does it go wrong?
+"""`verify`: is the gradient of this function right, and if not, where does it go wrong?
 
-The order is that of a careful person: run it and see how it behaves, hold its gradient against
-differences (in float64, where they can see), ask the other references, look at its own precision, and
-only if something is off go through the recorded operations one by one.
+It runs the function and observes its behaviour, compares its gradient with finite differences (in
+float64, which resolves them), consults the other references and checks the gradient in its own
+precision. Only if something is off does it check the recorded operations one by one.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from .subject.time_limit import TookTooLong, ending_in
 from .subject.training_step import with_parameters_of
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of all is done, from 0 to 1."""
+"""Called with the name of the current step and the fraction done, from 0 to 1."""
 
-_FULL = 2048, 512, 262_144  # inputs, outputs and entries up to which the whole Jacobian is compared
+_FULL = 2048, 512, 262_144  # limits of inputs, outputs and entries for a full Jacobian
 WIRTINGER = (
     "Gradients by complex inputs z = x + iy are those of PyTorch: ∂L/∂x + i·∂L/∂y, which is 2·∂L/∂z̄ in "
     "Wirtinger's terms and the direction of steepest ascent. The other convention, 2·∂L/∂z, is its conjugate."
 )
-_FULL_AGAIN = 64  # inputs up to which that is done for the second order too
+_FULL_AGAIN = 64  # the same for second order: up to this many inputs
 
 
 def verify(
@@ -78,26 +78,26 @@ def verify(
     """Check the gradient of a function or a module, of tautograd or of PyTorch.
 
     Args:
-        target: a function of tensors, or an `nn.Module`; its parameters are checked as well.
-        inputs: its arguments: a tensor, or a tuple with anything else among the tensors.
+        target: a function of tensors, or an `nn.Module`, whose parameters are checked as well.
+        inputs: its arguments: a tensor, or a tuple that may hold other things besides tensors.
         kwargs: its keyword arguments.
-        mode: "full" compares every entry of the Jacobian, "fast" a few random probes; "auto" takes
-            the first while it is small.
+        mode: "full" compares every entry of the Jacobian, "fast" a few random probes; "auto" is
+            "full" while the Jacobian is small.
         order: 2 checks the gradient's own gradient too.
         analytical: the gradient you derived yourself: a function of the same inputs, or tensors;
-            by default what the function has as its attribute `analytical`, if it has one.
-        intended: the gradient that is meant where it is not the derivative: a function of the same inputs
-            whose gradient it is, or a dictionary of such functions by custom Function (or its name).
+            by default the function's attribute `analytical`, if it has one.
+        intended: the intended gradient, where it is not the derivative: a function of the same inputs
+            with that gradient, or a dictionary of such functions by custom Function (or its name).
         probes: how many random directions fast mode uses.
         seed: of the probes.
-        wrt: the leaves to check, by name or number (all by default).
-        parameters: whether a module's parameters are checked; for a function, the module whose
+        wrt: the leaves to check, by name or number (default: all).
+        parameters: whether to check a module's parameters; for a function, the module whose
             parameters it uses: `verify(training_loss, batch, parameters=model)`.
-        seconds: the time after which comparing ends; the report says what was left out.
+        seconds: time limit for the comparisons; the report says what was left out.
         locate: on a mismatch, find the operation and the line.
         confirm: also look at shapes, dtypes, modes and determinism.
         try_inputs: also try boundary, empty and invalid inputs.
-        progress: called with what is being done and the part that is done.
+        progress: called with the current step and the fraction done.
         name: what the report calls it.
     """
     if mode not in ("auto", "full", "fast"):
@@ -136,7 +136,7 @@ def verify(
                 told("trying other inputs", 0.95)
                 report.tried = tried(target, args, named)
     except TookTooLong:
-        if not report.engine:  # in its very first run
+        if not report.engine:  # on its very first run
             report.engine = name_of(engine_of([*tensors_of((args, named)).values(), target]))
         _stopped(report, seconds)
     told("done", 1.0)
@@ -155,7 +155,7 @@ def _examine_all(
     locate: bool,
     told: Progress,
 ) -> None:
-    """Run it for the first time, and compare; what it holds is as it was afterwards."""
+    """Run it for the first time and compare; its state is restored afterwards."""
     told("running it once", 0.0)
     try:
         subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
@@ -266,7 +266,7 @@ def _examine(
 
 
 def _stopped(report: Report, seconds: float | None) -> None:
-    """The time was up: what was compared until then stands, and what was not is said."""
+    """Time ran out: keep what was compared so far, and report what was left out."""
     done = [check.reference for check in report.checks]
     if report.verdict == "correct":
         wrong = any(not check.ok for check in report.checks)
@@ -277,7 +277,7 @@ def _stopped(report: Report, seconds: float | None) -> None:
 
 
 def _state_intent(report: Report, subject: Subject, stated: Any, seen: Survey) -> None:
-    """Have the gradient that is meant verified, where one is stated; and say so."""
+    """Verify against the intended gradient, where one is stated, and report that."""
     if stated is not None and not callable(stated) and not isinstance(stated, Mapping):
         kind = type(stated).__name__
         raise TypeError(f"intended: a function, or a dictionary of them expected, got {kind}")
@@ -300,7 +300,7 @@ def _state_intent(report: Report, subject: Subject, stated: Any, seen: Survey) -
 
 
 def _refuse_others(target: Any, inputs: Any, rest: tuple[Any, ...]) -> None:
-    """What is no function of tensors and no module, but easily taken for one; arguments elsewhere."""
+    """Reject what only resembles a function of tensors or a module, and misplaced arguments."""
     if not callable(target):
         order = "; the function comes first: verify(function, inputs)" if callable(inputs) else ""
         raise TypeError(
@@ -343,13 +343,13 @@ def _name(target: Any) -> str:
     owner = getattr(target, "__self__", None)
     if isinstance(owner, type):  # the apply of an autograd.Function
         return f"{owner.__qualname__}.{target.__name__}".replace("<locals>.", "")
-    # A built-in function's qualified name begins with a class that nobody knows.
+    # A built-in function's qualified name starts with an internal class name.
     key = "__qualname__" if hasattr(target, "__code__") else "__name__"
     return str(getattr(target, key, None) or type(target).__name__)
 
 
 def _widest(subject: Subject, report: Report, loses: bool) -> Subject:
-    """The same in float64 throughout, unless that is what it is, or it cannot be run there."""
+    """The subject in float64 throughout, unless it already is or cannot run there."""
     if subject.is_double and not loses:
         return subject
     try:
@@ -387,7 +387,7 @@ def _add(report: Report, outcome: Outcome) -> None:
 
 
 def _other_references(report: Report, outcome: Outcome, meant: bool) -> None:
-    """Along the probes of the first comparison (full mode takes a few of its own)."""
+    """Along the probes of the first comparison (full mode draws a few of its own)."""
     probes: Probes = outcome.probes
     found, gradients, compared = outcome.along_probes()
     epsilon = probes.subject.epsilon * amplification(probes)
@@ -398,7 +398,7 @@ def _other_references(report: Report, outcome: Outcome, meant: bool) -> None:
 
 
 def _kept(check: Check, compared: Comparison) -> Check:
-    """At a kink the two modes may take different sides."""
+    """At a kink, the two modes may take different sides."""
     if check.verdict == "wrong" and compared.kink.any():
         check.verdict = "kinks"
     return check
@@ -449,7 +449,7 @@ def _conclude(
 
 
 def _only_custom(calls: list[Any]) -> list[Suspect]:
-    """The custom Function, if there is just one: all other rules are the engine's, and right by themselves."""
+    """The custom Function, if there is exactly one: all other rules are the engine's and presumed right."""
     if len({call.name for call in calls}) != 1:
         return []
     call = calls[0]
@@ -458,8 +458,8 @@ def _only_custom(calls: list[Any]) -> list[Suspect]:
 
 
 def _excuse_missing_rules(report: Report, failed: list[Check], checked: Subject) -> None:
-    """Where forward mode loses a tangent it says nothing of the gradient: at an operator without a forward
-    rule, and in another thread."""
+    """A tangent lost in forward mode says nothing about the gradient: it happens at an operator without a
+    forward rule, and in another thread."""
     if len(failed) > 1:
         return
     missing = [suspect for suspect in report.suspects if suspect.note == NO_RULE]
@@ -477,7 +477,7 @@ def _excuse_missing_rules(report: Report, failed: list[Check], checked: Subject)
 
 
 def _was_another(outcome: Outcome) -> bool:
-    """Whether backward gives another gradient now than it gave the first time."""
+    """Whether backward now gives a different gradient than the first time."""
     cotangents, before = outcome.backwards()
     now = outcome.subject.gradients(outcome.subject.row, cotangents)
     with np.errstate(all="ignore"):

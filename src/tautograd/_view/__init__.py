@@ -1,1 +1,1 @@
-"""Pictures of backpropagation: the recorded graph, what flowed through it, and how a gradient came about."""
+"""Pictures of backpropagation: the recorded graph, what flowed through it, and where a gradient came from."""

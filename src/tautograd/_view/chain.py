@@ -1,8 +1,8 @@
-"""The chain rule of each step of backward, written out: in symbols, then in numbers.
+"""The chain rule for each step of backward, written out: in symbols, then in numbers.
 
-A line is a list of parts: text, or a fraction as a pair of texts. Numbers are the engine's own: what
-arrived and what was handed on. The factor between them is the rule's (`rules.py`), shown only if the
-product is what the engine gave.
+A line is a list of parts: text, or a fraction as a pair of texts. Numbers are the engine's own: the
+gradients that arrived and were passed on. The factor between them comes from the rule (`rules.py`) and
+is shown only if the product equals the engine's result.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Writer:
         if sum(node.root for node in graph.nodes) > 1:
             self.end = "L"
         self._into = graph.edges_into()
-        self._uses: dict[tuple[int, int], list[Edge]] = {}  # edges that gradients came by
-        self._share: dict[int, int] = {}  # an edge's place among the uses of one result
+        self._uses: dict[tuple[int, int], list[Edge]] = {}  # edges along which gradients arrived
+        self._share: dict[int, int] = {}  # an edge's position among the uses of one result
         for edge in graph.edges:
             if edge.gradient is not None:
                 uses = self._uses.setdefault((edge.source, edge.output), [])
@@ -53,7 +53,7 @@ class Writer:
         self._names: dict[int, list[str]] = {}  # of a node's operands
 
     def step(self, node: Node) -> Written:
-        """What happens when backward comes to this node."""
+        """What happens when backward reaches this node."""
         if node.kind == LEAF:
             return self._leaf(node)
         written = Written(self.equation(node))
@@ -82,7 +82,7 @@ class Writer:
         return f"{node.symbol} = {formula}"
 
     def made(self, node: Node) -> str:
-        """`mask = gt(x)`: an input that was computed from values with a history."""
+        """`mask = gt(x)`: an input computed from values with a history."""
         into = [(self.graph.nodes[e.source], e.output) for e in self._into[node.number]]
         sources = ", ".join(self._cut_off(n) if n.kind == CUT else n.symbol_of(k) for n, k in into)
         if node.call == "Python":
@@ -92,14 +92,14 @@ class Writer:
         return f"{node.symbol} = {node.call}({sources})"
 
     def _cut_off(self, cut: Node) -> str:
-        """`x.detach()`, or what cut if that is no method of one tensor."""
+        """`x.detach()`, or whatever cut the graph if that is not a method of one tensor."""
         into = self._into[cut.number]
         if len(into) != 1 or not cut.name.endswith("()"):
             return cut.name
         return f"{self.graph.nodes[into[0].source].symbol_of(into[0].output)}.{cut.name}"
 
     def _given_names(self, node: Node, names: list[str]) -> list[str]:
-        """Arguments as the program gave them, where that is known; else what went in."""
+        """Arguments as the program passed them, if known; else the inputs."""
         into = [name for name in names if name != "?"]
         given = [
             number(a) if isinstance(a, float) else a[0].symbol_of(a[1]) for a in node.arguments
@@ -181,7 +181,7 @@ class Writer:
             written.arrives.append([f"This is {node.symbol}.grad."])
         return written
 
-    # --- what is handed on ---------------------------------------------------------------------
+    # --- what is passed on ---------------------------------------------------------------------
 
     def _given(self, node: Node, edge: Edge, rule: Rule | None) -> list[Line]:
         source = self.graph.nodes[edge.source]
@@ -219,7 +219,7 @@ class Writer:
     def _by_rule(
         self, node: Node, edge: Edge, rule: Rule | None, value: Value
     ) -> tuple[str, str] | None:
-        """The factor and the product in numbers, if the rule gives what the engine gave."""
+        """The factor and the product in numbers, if the rule agrees with the engine's result."""
         g = node.arrived.get(0)
         if rule is None or edge.place >= len(rule.parts) or g is None or len(node.arrived) != 1:
             return None
@@ -239,7 +239,7 @@ class Writer:
 
 
 def _sized(name: Part, value: Value) -> Line:
-    """A gradient and how large it is."""
+    """A gradient and its size."""
     if value.is_few:
         return [name, f" = {value.gradient_text}"]
     return ["‖", name, f"‖ = {number(value.norm)}, {value.shape_text}"]

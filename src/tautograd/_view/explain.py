@@ -1,7 +1,7 @@
-"""`explain(x, loss)`: in plain text, how the gradient of `x` came about, path by path.
+"""`explain(x, loss)`: shows in plain text, path by path, where the gradient of `x` came from.
 
-A path's contribution is what a backward hands to `x` if at every operation on the path only the gradient
-that goes along the path is passed on: hooks put zeros in place of the others.
+A path's contribution is the gradient that a backward sends to `x` if every operation on the path passes
+on only what goes along the path: hooks replace the rest by zeros.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .record.node_history import site_of_node, walk
 from .record.values import Value
 from .view import flow_of
 
-_Step = tuple[Any, int]  # a node, and the place of the input by which it is entered
+_Step = tuple[Any, int]  # a node, and the position of the input by which it is entered
 
-MOST_PATHS = 12  # of more, only the uses of `x` are told, with the number of paths through each
+MOST_PATHS = 12  # above this, only the uses of `x` are shown, with the number of paths through each
 
 
 def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
-    """How the gradient of `x` comes about: the paths from the loss, what each brings, their sum.
+    """Where the gradient of `x` comes from: the paths from the loss, their contributions, and the sum.
 
-    Ask before `backward()`, or after `backward(retain_graph=True)`: the graph must still be there. No
-    `.grad` is touched. Without `loss`, it is the variable of the caller that depends on `x` and that
-    nothing else depends on; if that is not one alone, the error names those there are. A loss of several
-    numbers needs `gradient`, what to start from, as `backward()` does.
+    Call it before `backward()`, or after `backward(retain_graph=True)`: the graph must still exist. No
+    `.grad` is modified. `loss` defaults to the caller's variable that depends on `x` and that
+    nothing else depends on; if there are several, the error names them. A loss with several
+    elements needs `gradient`, the gradient to start from, as `backward()` does.
     """
     frame = sys._getframe(1)
     if not is_tensor(x):
@@ -64,7 +64,7 @@ def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
 
 
 def _refuse_other_order(x: Any, loss: Any, names: Names) -> None:
-    """`explain(loss, w)`: what comes first depends on what comes second."""
+    """Reject `explain(loss, w)`: the first argument depends on the second."""
     if not is_tensor(loss) or loss is x or not (edge := edge_of(loss)) or x.grad_fn is None:
         return
     if not any(node is edge[0] or getattr(node, "variable", None) is edge[0] for node in walk([x])):
@@ -80,7 +80,7 @@ def _refuse_other_order(x: Any, loss: Any, names: Names) -> None:
 
 
 def _found(x: Any, names: Names) -> Any:
-    """The one variable that depends on `x` and that no other depends on."""
+    """The only variable that depends on `x` and that no other depends on."""
     wanted = edge_of(x)[0]
     ends: dict[int, tuple[str, Any]] = {}
     inner: set[int] = set()
@@ -107,7 +107,7 @@ class _Explainer:
     def __init__(self, engine: Any, x: Any, loss: Any, names: Names, gradient: Any) -> None:
         self.engine, self.x, self.loss, self.names = engine, x, loss, names
         self.start = gradient
-        self.lines: dict[int, Site] = {}  # of nodes that do not know their own
+        self.lines: dict[int, Site] = {}  # for nodes that do not know their own
         with engine.no_grad():
             self.collector = Collector(engine, [loss], names=names)
         self.memory = self.collector.memory
@@ -154,14 +154,14 @@ class _Explainer:
         return made
 
     def _total(self, values: list[Value]) -> Value:
-        """The sum; of a tensor that is too large to be kept, the gradient itself."""
+        """The sum of the contributions; for a tensor too large to be kept, the gradient itself."""
         if any(value.array is None for value in values):
             return self.memory.look(self._backward([self.x])[0])
         total = sum(value.array for value in values)
         return self.memory.of_array(np.array(total), values[0].dtype)
 
     def _count(self, node: Any) -> int:
-        """How many paths lead from the end to this node; a node comes before those it uses."""
+        """The number of paths from the end to this node; a node precedes those it uses."""
         if not self._counts:
             self._counts = {id(self.end[0]): 1}
             for one in self.collector.backward_order:
@@ -170,7 +170,7 @@ class _Explainer:
         return self._counts.get(id(node), 0)
 
     def _users_of(self, node: Any) -> list[_Step]:
-        """Of any of its outputs."""
+        """The users of any of its outputs."""
         return [
             step
             for output in self._outputs.get(id(node), ())
@@ -178,7 +178,7 @@ class _Explainer:
         ]
 
     def _paths(self, uses: list[_Step]) -> Iterator[list[_Step]]:
-        """Every way from `x` to the end, as steps: a node and the place at which it is entered."""
+        """Every path from `x` to the end, as steps: a node and the input position at which it is entered."""
         pending = [[use] for use in reversed(uses)]
         while pending:
             path = pending.pop()
@@ -191,7 +191,7 @@ class _Explainer:
             pending += [[*path, step] for step in reversed(following)]
 
     def _along(self, path: list[_Step]) -> Contribution:
-        """One path alone: at each of its nodes, only what goes along it is passed on."""
+        """One path alone: each of its nodes passes on only what goes along it."""
         numbers: dict[int, float] = {}
         brought: list[Any] = []
         handles = []
@@ -216,14 +216,14 @@ class _Explainer:
         return site_of_node(node) or self.lines.get(id(node))
 
     def _backward(self, wanted: list[Any]) -> Any:
-        """The gradients of these, from what backward is to start with."""
+        """The gradients of these, with backward started from `gradient`."""
         start = None if self.start is None else [self.start]
         return self.engine.autograd.grad(
             [self.loss], wanted, start, retain_graph=True, allow_unused=True
         )
 
     def _first_number(self) -> float:
-        """What a path of single numbers starts with; 0 if backward starts with several."""
+        """The starting value for a path of scalars; 0 if backward starts with several numbers."""
         if self.start is None:
             return 1.0
         return float(self.start.item().real) if self.start.numel() == 1 else 0.0
@@ -255,7 +255,7 @@ class _Explainer:
 
 
 def _factors(numbers: list[float]) -> list[float]:
-    """What each step multiplied by; nothing where that cannot be told."""
+    """The factor of each step; empty if it cannot be determined."""
     found = [numbers[0]]
     for before, after in itertools.pairwise(numbers):
         if before == 0:

@@ -1,4 +1,4 @@
-"""What `explain` found, as text and as data."""
+"""The result of `explain`, as text and as data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .record.values import Value, number
 
 @dataclass
 class Contribution:
-    """What one path, or all the paths through one use, brought to the gradient."""
+    """What one path, or all the paths through one use, contributed to the gradient."""
 
     through: list[str]  # operations, from the loss to `x`
     value: Value
     site: Site | None = None
-    factors: list[float] = field(default_factory=list)  # of a path of single numbers
+    factors: list[float] = field(default_factory=list)  # of a path of scalars
     paths: int = 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Contribution:
 
 @dataclass
 class Explanation:
-    """How a gradient came about; `str()` is the text, which a prompt shows by itself."""
+    """Where a gradient came from; `str()` gives the text, which a prompt displays."""
 
     name: str
     loss: str
@@ -43,13 +43,13 @@ class Explanation:
     loss_value: Value | None
     contributions: list[Contribution] = field(default_factory=list)
     total: Value | None = None  # the sum of the contributions
-    held: Value | None = None  # what `.grad` holds now
+    held: Value | None = None  # the current value of `.grad`
     paths: int = 0
     is_leaf: bool = True
-    start: Value | None = None  # what backward is to start with, where that is not 1
+    start: Value | None = None  # the gradient backward starts with, if not 1
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON values."""
         return {
             "name": self.name,
             "loss": self.loss,

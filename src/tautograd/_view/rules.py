@@ -1,8 +1,8 @@
-"""How common operations are differentiated, in symbols and in numbers: for reading, not for computing.
+"""How common operations are differentiated, in symbols and in numbers: for display, not for computing.
 
-A rule says what an operation does, and for each of its inputs by what the gradient that arrives is
-multiplied (or how it is carried over). It also computes that, on arrays; the page shows a rule only where
-what it gives is what the engine gave, so a rule that does not apply (another reduction, another
+A rule says what an operation does, and for each of its inputs what the incoming gradient is
+multiplied by (or how it is rearranged). It also computes that, on arrays; the page shows a rule only if
+its result equals the engine's, so a rule that does not apply (another reduction, another
 `alpha`) is never shown.
 """
 
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-Arrays = Sequence[Any]  # of the inputs, None where not known
+Arrays = Sequence[Any]  # of the inputs, None where unknown
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The gradient is multiplied by this, entry by entry; `{a}`, `{b}`, `{y}` are inputs and result."""
+    """The gradient is multiplied elementwise by this; `{a}`, `{b}`, `{y}` are inputs and result."""
 
     text: str
     value: Callable[[Arrays, Any], Any]
@@ -28,7 +28,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product with the gradient, on its left or on its right."""
+    """A matrix product with the gradient, from the left or from the right."""
 
     text: str  # with {g}
     value: Callable[[Any, Arrays], Any]
@@ -40,12 +40,12 @@ class Carried:
     """The gradient's own numbers, spread or moved to where they came from."""
 
     text: str
-    value: Callable[[Any, Arrays, Any], Iterator[Any]]  # ways in which it may be, to be tried
+    value: Callable[[Any, Arrays, Any], Iterator[Any]]  # candidates, to be tried in turn
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What an operation gives, and one part for each of its inputs."""
+    """What an operation computes, and one part for each of its inputs."""
 
     formula: str
     parts: tuple[Factor | Product | Carried, ...]
@@ -78,7 +78,7 @@ def _turned(x: Any) -> Any:
 
 
 def _left(i: int) -> Product:
-    """For A in A @ B: the gradient times B turned."""
+    """For A in A @ B: the gradient times B transposed."""
 
     def terms(g: Any, xs: Arrays, at: tuple[int, ...]) -> Iterator[tuple[float, float]]:
         *lead, row, column = at
@@ -89,7 +89,7 @@ def _left(i: int) -> Product:
 
 
 def _right(i: int) -> Product:
-    """For B in A @ B: A turned times the gradient."""
+    """For B in A @ B: A transposed times the gradient."""
 
     def terms(g: Any, xs: Arrays, at: tuple[int, ...]) -> Iterator[tuple[float, float]]:
         *lead, row, column = at
@@ -100,7 +100,7 @@ def _right(i: int) -> Product:
 
 
 def _spread(scale: Callable[[Any, Any], float]) -> Callable[[Any, Arrays, Any], Iterator[Any]]:
-    """A sum's gradient, given to every entry that was summed."""
+    """A sum's gradient, broadcast to every entry that was summed."""
 
     def ways(g: Any, xs: Arrays, like: Any) -> Iterator[Any]:
         factor = scale(like, g)

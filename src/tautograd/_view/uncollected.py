@@ -1,4 +1,4 @@
-"""Making many small objects that all stay: the cyclic collector would look through them in vain."""
+"""Creates many small objects that all survive, without the cyclic collector scanning them in vain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Inside, cycles are not looked for; a third of the time that a page of 10,000 nodes takes."""
+    """Inside, cyclic garbage collection is off; it would take a third of a 10,000-node page's time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -34,17 +34,17 @@ FREED = (
 
 
 class View:
-    """A picture of one graph: `save`, `show`, `to_dict`; a notebook shows it by itself."""
+    """A picture of one graph: `save`, `show`, `to_dict`; notebooks display it."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._pages: dict[Any, str] = {}
 
     def page(self, *, source: bool = True, links: bool = False) -> str:
-        """The page: one file of HTML that needs nothing else.
+        """The page: one self-contained HTML file.
 
         `source=False` leaves out files and their lines. Full paths, by which a click on a line opens an
-        editor on this machine, are in it only with `links=True`.
+        editor on this machine, are included only with `links=True`.
         """
         from .page.page import Shown, as_page
 
@@ -54,7 +54,7 @@ class View:
         return self._pages[shown]
 
     def svg(self) -> str:
-        """The graph as a picture, folded as the page shows it first."""
+        """The graph as a picture, folded as the page initially shows it."""
         from .page.svg import as_svg
 
         return as_svg(self.graph)
@@ -68,9 +68,9 @@ class View:
     def save(
         self, path: str | os.PathLike[str], *, source: bool = True, links: bool = False
     ) -> Path:
-        """Write it as `.html`, `.json`, `.svg` or `.dot`: the name says which. Whole, or not at all.
+        """Write it, atomically, as `.html`, `.json`, `.svg` or `.dot`, depending on the name.
 
-        What a page may show of the program is said as to `page()`.
+        `source` and `links` are those of `page()`.
         """
         from .._files.atomic import replacing
         from .._files.printable import utf8
@@ -93,13 +93,13 @@ class View:
         return Path(path)
 
     def show(self) -> Path:
-        """Open it in the browser; gives the file that was written for that."""
+        """Open it in the browser; returns the path of the file written for that."""
         from .._report.browser import open_page
 
         return open_page(self.page(), "view")
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, which JSON can hold."""
+        """The graph as plain values that JSON can hold."""
         return self.graph.to_dict()
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class View:
 
 
 class Recording:
-    """What a program does inside of `view.recording()`; `view()` draws it."""
+    """What a program does inside `view.recording()`; `view()` draws it."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -131,7 +131,7 @@ class Recording:
         self.notes.forget(keep=collector.backward_order)
 
     def view(self, loss: Any = None, gradient: Any = None) -> View:
-        """The graph of `loss`; without one, that of the last `backward()` inside."""
+        """The graph of `loss`, or by default of the last `backward()` inside."""
         if loss is not None:
             return _of_tensor(loss, sys._getframe(1), notes=self.notes, gradient=gradient)
         if self._last is None:
@@ -143,9 +143,9 @@ class Recording:
 
 @contextlib.contextmanager
 def recording(engine: Any = None) -> Iterator[Recording]:
-    """Note values, lines, modules and cuts of what runs inside, for pictures of it.
+    """Record values, lines, modules and cuts of the code inside, for pictures of it.
 
-    `engine` is tautograd unless said otherwise: `view.recording(torch)`.
+    `engine` defaults to tautograd: `view.recording(torch)` for PyTorch.
     """
     if engine is None:
         engine = sys.modules["tautograd"]
@@ -159,11 +159,11 @@ def recording(engine: Any = None) -> Iterator[Recording]:
 
 
 def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
-    """The graph behind a tensor, or of a function that is called with the arguments that follow.
+    """The graph behind a tensor, or of a function called with the arguments that follow.
 
-    `view(loss)` draws what was recorded, and computes its gradients without touching any `.grad`.
-    `view(function, *args)` also sees every value on the way, lines, modules and cuts (`detach()`,
-    `no_grad`, `item()`), because it watches the call. A result of several numbers needs
+    `view(loss)` draws what was recorded, and computes its gradients without modifying any `.grad`.
+    `view(function, *args)` also sees every intermediate value, lines, modules and cuts (`detach()`,
+    `no_grad`, `item()`), because it observes the call. A result with several elements needs
     `gradient`, as `backward()` does.
     """
     frame = sys._getframe(1)
@@ -175,7 +175,7 @@ def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
     if not callable(what):
         raise TypeError(f"view: a tensor or a function is needed, not {type(what).__name__}")
     names = Names()
-    with contextlib.ExitStack() as stack:  # which engine it runs on is known from what it gives
+    with contextlib.ExitStack() as stack:  # its results show which engine it runs on
         noted = {engine.__name__: Notes(engine) for engine in engines()}
         for one in noted.values():
             stack.enter_context(one.recording())
@@ -238,7 +238,7 @@ def graph_of(
     gradient: Any,
     lines: dict[int, Site] | None = None,
 ) -> Graph:
-    """The graph of a tensor, with the gradients of a backward that touches no `.grad`."""
+    """The graph of a tensor, with the gradients of a backward that modifies no `.grad`."""
     if edge_of(loss) is None:
         raise ValueError(
             "view: this tensor has no history. None of what it was computed from has "
@@ -261,7 +261,7 @@ def graph_of(
 
 
 def flow_of(engine: Any, collector: Collector, loss: Any, gradient: Any) -> tuple[Flow, str]:
-    """What a backward from `loss` hands on, and why there is none, if so."""
+    """The gradients of a backward from `loss`, or the reason why there are none."""
     flow = collector.watch()
     try:
         if collector.leaves:

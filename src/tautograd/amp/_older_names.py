@@ -1,4 +1,4 @@
-"""What PyTorch still answers to: a function of autocast for each type of device."""
+"""PyTorch's deprecated names: autocast functions for each device type."""
 
 from __future__ import annotations
 

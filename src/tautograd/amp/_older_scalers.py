@@ -1,4 +1,4 @@
-"""`amp.GradScaler` under its older names, one for each type of device."""
+"""`amp.GradScaler` under its deprecated names, one for each device type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`autocast`: regions of a program in mixed precision. What is cast there: `_ops/declare/autocasting.py`."""
+"""`autocast`: regions of a program in mixed precision. What is cast: `_ops/declare/autocasting.py`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _check_type(device_type: Any) -> None:
 class autocast:  # noqa: N801 - PyTorch's name
     """A region (`with autocast("cpu"):`) or function (`@autocast("cpu")`) in mixed precision.
 
-    Matrix products and convolutions run in the lower precision, functions that need more digits in
-    float32; parameters stay in float32, and so do their gradients.
+    Matrix products and convolutions run in the lower precision, functions that need more precision in
+    float32; parameters and their gradients stay in float32.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class autocast:  # noqa: N801 - PyTorch's name
         self._enabled = enabled and self._works()
 
     def _works(self) -> bool:
-        """Whether there is such a device, and such a lower precision; a warning says if not."""
+        """Whether the device exists and supports the lower precision; warns if not."""
         if self.device == "cuda" and cuda_backend() is None:
             reason = "CUDA is not available or torch_xla is imported. Disabling autocast."
         elif self.fast_dtype not in _KINDS:
@@ -91,7 +91,7 @@ class autocast:  # noqa: N801 - PyTorch's name
 
 
 def autocast_decorator(autocast_instance: autocast, func: Decorated) -> Decorated:
-    """The function, run in a region of mixed precision."""
+    """Wrap a function to run in a mixed-precision region."""
 
     @functools.wraps(func)
     def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
@@ -102,7 +102,7 @@ def autocast_decorator(autocast_instance: autocast, func: Decorated) -> Decorate
 
 
 def _cast(value: Any, device_type: str, wanted: dtype) -> Any:
-    """Floating-point tensors, and those in containers, in another dtype."""
+    """Cast floating-point tensors, including those in containers, to another dtype."""
     if isinstance(value, Tensor):
         casts = value.is_floating_point() and value.dtype != float64
         return value.to(wanted) if casts and value.device.type == device_type else value
@@ -119,9 +119,9 @@ def _cast(value: Any, device_type: str, wanted: dtype) -> Any:
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
-    """For the `forward` of an `autograd.Function`: notes whether autocast was on, for `custom_bwd`.
+    """For the `forward` of an `autograd.Function`: records whether autocast was on, for `custom_bwd`.
 
-    With `cast_inputs`, tensors are cast to that dtype in a region, and nothing inside is cast again.
+    With `cast_inputs`, tensors in a region are cast to that dtype, and nothing inside is cast again.
     """
     _check_type(device_type)
     if fwd is None:
@@ -143,7 +143,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None =
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """For the `backward` of an `autograd.Function`: autocast as it was in `forward`."""
+    """For the `backward` of an `autograd.Function`: autocast as in `forward`."""
     _check_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

@@ -1,11 +1,11 @@
-"""`GradScaler`: a factor on the loss that keeps small gradients from becoming zero in float16.
+"""`GradScaler`: scales the loss so that small gradients do not underflow in float16.
 
     scaler.scale(loss).backward()     gradients are `scale` times too large
-    scaler.step(optimizer)            divides them, and skips the step if one is not finite
+    scaler.step(optimizer)            unscales them, and skips the step if one is not finite
     scaler.update()                   a smaller scale after a skip, a larger one after many steps
 
-Each optimizer goes through READY, UNSCALED (where its gradients may be clipped) and STEPPED, and
-`update` begins again.
+Each optimizer goes through READY, UNSCALED (where its gradients may be clipped) and STEPPED;
+`update` resets it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(Enum):
-    """How far an optimizer has come since the last `update`."""
+    """An optimizer's stage since the last `update`."""
 
     READY = 0
     UNSCALED = 1
@@ -37,7 +37,7 @@ def _fresh_state() -> dict[str, Any]:
 
 
 class GradScaler:
-    """Scales losses, unscales gradients, and finds the scale as training goes on."""
+    """Scales losses, unscales gradients, and adapts the scale during training."""
 
     _scale: Any
     _growth_tracker: Any
@@ -71,7 +71,7 @@ class GradScaler:
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
-        self._scale = self._growth_tracker = None  # made when a loss is first scaled
+        self._scale = self._growth_tracker = None  # created lazily by the first `scale`
         self._per_optimizer_states = defaultdict(_fresh_state)
 
     def _begun(self, method: str) -> None:
@@ -83,7 +83,7 @@ class GradScaler:
                 )
 
     def scale(self, outputs: Any) -> Any:
-        """A loss, or an iterable of them, times the scale."""
+        """Multiply a loss, or an iterable of them, by the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, torch.Tensor):
@@ -97,7 +97,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients by the scale, and note whether one is infinite or not a number."""
+        """Divide the gradients by the scale, and record whether one is infinite or NaN."""
         if not self._enabled:
             return
         self._begun("unscale_")
@@ -113,7 +113,7 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _unscaled(self, optimizer: Any, factor: Any, allow_fp16: bool) -> dict[Any, Any]:
-        """Multiply gradients; the answer has 1 for each device if one of them is not finite."""
+        """Multiply gradients; returns 1 for each device with a non-finite one."""
         gradients = []
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -135,7 +135,7 @@ class GradScaler:
         return {torch.device("cpu"): torch.tensor(found)}
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's step with unscaled gradients; none, if one of them is not finite."""
+        """Take the optimizer's step with unscaled gradients; skipped if one of them is not finite."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -163,7 +163,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def _own_step(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: Any) -> Any:
-        """The step of an optimizer that unscales by itself, from `grad_scale` and `found_inf`."""
+        """Take the step of an optimizer that unscales on its own, from `grad_scale` and `found_inf`."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed "
@@ -195,7 +195,7 @@ class GradScaler:
         return found
 
     def update(self, new_scale: Any = None) -> None:
-        """The scale of the next iteration: `new_scale`, or what follows from this one's steps."""
+        """Set the scale for the next iteration: `new_scale`, or adapted to this one's steps."""
         if not self._enabled:
             return
         self._begun("update")
@@ -236,33 +236,33 @@ class GradScaler:
         self._growth_tracker.fill_(count)
 
     def get_scale(self) -> float:
-        """The present scale; 1.0 if scaling is disabled."""
+        """The current scale; 1.0 if scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
-        """By how much the scale grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set by how much the scale grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after a skipped step."""
+        """The factor applied to the scale after a skipped step."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after a skipped step."""
+        """Set the factor applied to the scale after a skipped step."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps in a row the scale grows."""
+        """After how many consecutive successful steps the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many steps in a row the scale grows."""
+        """Set after how many consecutive successful steps the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -272,11 +272,11 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether this scaler does anything."""
+        """Whether scaling is enabled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint needs; nothing, if scaling is disabled."""
+        """The state for a checkpoint; empty if scaling is disabled."""
         if not self._enabled:
             return {}
         return {
@@ -288,7 +288,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore the state from `state_dict`."""
         if not self._enabled:
             return
         if not state_dict:

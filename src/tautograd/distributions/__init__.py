@@ -4,8 +4,8 @@ For the same seed the draws are PyTorch's. `rsample` draws numbers that are func
 parameters, so that a loss of them can be differentiated; `log_prob` serves where there is no such
 function (the score-function estimator of policy gradients).
 
-Each distribution has a module of its own, in a room for its kind. PyTorch has them side by side:
-the names of its modules (`torch.distributions.normal`) are names for the same modules here.
+Each distribution has its own module, in a package for its kind. PyTorch has them all in one package:
+the names of its modules (`torch.distributions.normal`) are aliases of the same modules here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a constraint is, and constraints that are made of others or known only later.
+"""The base class of constraints, and constraints that are composed of others or depend on an object.
 
 The regions themselves are in `_regions`; `constraints` gives all of them their names.
 """
@@ -15,7 +15,7 @@ from tautograd import Tensor
 class Constraint:
     """A region; `check` says for each event whether it lies inside.
 
-    `event_dim` is how many of the last dimensions make up one event, which `check` takes together.
+    The last `event_dim` dimensions make up one event, which is checked as a whole.
     """
 
     is_discrete: Any = False
@@ -35,7 +35,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """Stands for a constraint that is not known before the object it belongs to."""
+    """Stands in for a constraint that depends on the object it belongs to."""
 
     def __init__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
@@ -46,18 +46,18 @@ class _Dependent(Constraint):
 
     @property
     def is_discrete(self) -> bool:
-        """Whether the values are discrete, if that is known beforehand."""
+        """Whether the values are discrete, if known beforehand."""
         return _known(self._is_discrete, "is_discrete")  # type: ignore[no-any-return]
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions an event has, if that is known beforehand."""
+        """How many dimensions an event has, if known beforehand."""
         return _known(self._event_dim, "event_dim")  # type: ignore[no-any-return]
 
     def __call__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> _Dependent:
-        """The same with more known about it: `constraints.dependent(event_dim=1)`."""
+        """The same with more information: `constraints.dependent(event_dim=1)`."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -74,12 +74,12 @@ def _known(value: Any, name: str) -> Any:
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint is known only with the object it belongs to."""
+    """Whether a constraint depends on the object it belongs to."""
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of objects that, on their class, is a constraint which depends on the object."""
+    """A property of objects that, on their class, is a constraint depending on the object."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class _DependentProperty(property, _Dependent):
         self._event_dim = event_dim
 
     def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
-        """With what is known given first: `@dependent_property(event_dim=1)`."""
+        """With what is known beforehand: `@dependent_property(event_dim=1)`."""
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-# --- constraints around constraints --------------------------------------------------------------
+# --- composed constraints ------------------------------------------------------------------------
 
 
 def _require(constraint: Any) -> None:
@@ -108,7 +108,7 @@ def _require(constraint: Any) -> None:
 
 
 class _IndependentConstraint(Constraint):
-    """Events of more dimensions, which are valid where all their parts are."""
+    """Events of more dimensions, which are valid if all their parts are."""
 
     def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
         _require(base_constraint)
@@ -130,7 +130,7 @@ class _IndependentConstraint(Constraint):
 
     @property
     def event_dim(self) -> int:
-        """The base's, and those taken together here."""
+        """The base's, plus those reinterpreted here."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims  # type: ignore[no-any-return]
 
     def check(self, value: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What every component of a mixture allows: the base has one more batch dimension, the last."""
+    """What every component of a mixture allows: the base has one additional batch dimension, the last."""
 
     def __init__(self, base_constraint: Any) -> None:
         _require(base_constraint)
@@ -191,7 +191,7 @@ class _Parts(Constraint):
 
     @property
     def is_discrete(self) -> bool:
-        """Whether any part is."""
+        """Whether any part is discrete."""
         return any(c.is_discrete for c in self.cseq)
 
     def _require_dim(self, value: Tensor) -> None:
@@ -202,7 +202,7 @@ class _Parts(Constraint):
 
 
 class _Cat(_Parts):
-    """Parts as `torch.cat` joins them, each of its own length."""
+    """Parts joined by `torch.cat`, each with its own length."""
 
     def __init__(
         self, cseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None
@@ -216,11 +216,11 @@ class _Cat(_Parts):
 
     @property
     def event_dim(self) -> int:
-        """The most that any part has."""
+        """The maximum over the parts."""
         return max(c.event_dim for c in self.cseq)  # type: ignore[no-any-return]
 
     def check(self, value: Tensor) -> Tensor:
-        """What each part's constraint says of it, joined."""
+        """The results of each part's constraint, concatenated."""
         self._require_dim(value)
         parts = value.narrow(self.dim, 0, sum(self.lengths)).split(self.lengths, self.dim)
         checks = [c.check(part) for c, part in zip(self.cseq, parts, strict=True)]
@@ -228,16 +228,16 @@ class _Cat(_Parts):
 
 
 class _Stack(_Parts):
-    """Parts as `torch.stack` joins them."""
+    """Parts joined by `torch.stack`."""
 
     @property
     def event_dim(self) -> int:
-        """The most that any part has, and the dimension of the stack if it lies within."""
+        """The maximum over the parts, plus the dimension of the stack if it lies within an event."""
         most: int = max(c.event_dim for c in self.cseq)
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value: Tensor) -> Tensor:
-        """What each part's constraint says of it, stacked."""
+        """The results of each part's constraint, stacked."""
         self._require_dim(value)
         parts = value.unbind(self.dim)
         return torch.stack([c.check(v) for v, c in zip(parts, self.cseq)], self.dim)  # noqa: B905

@@ -1,4 +1,4 @@
-"""Members that many distributions share: what a part of theirs holds, and a mean that is `loc`."""
+"""Members that many distributions share: delegation to a part, and a mean that is `loc`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tautograd import Tensor
 
 
 def delegated(path: str, doc: str) -> Any:
-    """A property that a part has: `scale = delegated("base_dist.scale", …)`."""
+    """A property delegated to a part: `scale = delegated("base_dist.scale", …)`."""
     return property(attrgetter(path), doc=doc)
 
 

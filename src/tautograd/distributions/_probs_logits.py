@@ -1,4 +1,4 @@
-"""Distributions given by probabilities or by logits: either is a parameter, the other follows."""
+"""Distributions parametrised by probabilities or by logits: one is given, the other follows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def given_one(probs: Any, logits: Any) -> str:
 
 
 class ProbsOrLogits(Distribution):
-    """One of `probs` and `logits` is set when the distribution is made, the other when asked for."""
+    """One of `probs` and `logits` is set at construction, the other computed lazily."""
 
-    _is_binary = True  # one outcome and its log-odds; else classes along the last dimension
+    _is_binary = True  # a single outcome's log-odds; else classes along the last dimension
     _given: str
     _kept: tuple[str, ...] = ("_given",)
 
@@ -40,14 +40,14 @@ class ProbsOrLogits(Distribution):
 
     @property
     def param_shape(self) -> Size:
-        """The shape of what was given."""
+        """The shape of the given parameter."""
         return self._param.size()
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._param.new(*args, **kwargs)
 
     def _set_either(self, probs: Any, logits: Any, total_count: Any = None) -> None:
-        """Set what was given, and with it a number of trials in the same shape and dtype."""
+        """Set the given parameter, and a number of trials in the same shape and dtype."""
         self._given = given_one(probs, logits)
         value = probs if logits is None else logits
         if total_count is None:

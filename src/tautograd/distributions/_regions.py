@@ -1,4 +1,4 @@
-"""The regions that constraints describe: intervals, whole numbers, simplices, kinds of matrices."""
+"""The regions that constraints describe: intervals, integers, simplices, kinds of matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._constraint import Constraint
 
 
 class _Real(Constraint):
-    """Every number, infinities too; not NaN, which is the only one that differs from itself."""
+    """Every number, including infinities; not NaN, which is the only one unequal to itself."""
 
     def check(self, value: Tensor) -> Tensor:
         return value == value
@@ -66,14 +66,14 @@ class _LessThan(_Below):
 
 
 class _Interval(_Between):
-    """Between two bounds, both included."""
+    """Between two bounds, inclusive."""
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
 
 
 class _HalfOpenInterval(_Between):
-    """Between two bounds, the lower one included."""
+    """Between two bounds, including the lower one."""
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)  # type: ignore[no-any-return]
@@ -110,7 +110,7 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_Between):
-    """Whole numbers between two bounds, both included."""
+    """Integers between two bounds, inclusive."""
 
     is_discrete = True
 
@@ -119,7 +119,7 @@ class _IntegerInterval(_Between):
 
 
 class _IntegerLessThan(_Below):
-    """Whole numbers up to a bound."""
+    """Integers up to a bound."""
 
     is_discrete = True
 
@@ -128,7 +128,7 @@ class _IntegerLessThan(_Below):
 
 
 class _IntegerGreaterThan(_Above):
-    """Whole numbers from a bound on."""
+    """Integers from a bound on."""
 
     is_discrete = True
 
@@ -153,7 +153,7 @@ class _Multinomial(Constraint):
 
 
 class _Simplex(Constraint):
-    """Vectors of numbers that are not negative and add up to 1 (to within 1e-6)."""
+    """Vectors of nonnegative numbers that sum to 1 (to within 1e-6)."""
 
     event_dim = 1
 
@@ -162,7 +162,7 @@ class _Simplex(Constraint):
 
 
 class _LowerTriangular(Constraint):
-    """Matrices with nothing above the diagonal."""
+    """Matrices that are zero above the diagonal."""
 
     event_dim = 2
 
@@ -171,14 +171,14 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(_LowerTriangular):
-    """Lower triangles with a positive diagonal."""
+    """Lower triangular matrices with a positive diagonal."""
 
     def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).min(-1)[0]
 
 
 class _CorrCholesky(_LowerCholesky):
-    """Lower triangles with a positive diagonal, and rows of length 1."""
+    """Lower triangular matrices with a positive diagonal, and rows of length 1."""
 
     def check(self, value: Tensor) -> Tensor:
         tolerance = torch.finfo(value.dtype).eps * value.size(-1) * 10

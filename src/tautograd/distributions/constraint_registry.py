@@ -1,7 +1,7 @@
-"""From a constraint to a transform whose results satisfy it.
+"""Maps a constraint to a transform whose results satisfy it.
 
 `biject_to(constraint)` gives a bijection from the reals, for Hamiltonian Monte Carlo and changes of
-variables; `transform_to(constraint)` one that need not be, for optimising without constraints. Both
+variables; `transform_to(constraint)` one that need not be bijective, for unconstrained optimisation. Both
 can be extended: `transform_to.register(MyConstraint, factory)`, or as a decorator.
 """
 
@@ -19,14 +19,14 @@ Factory = Callable[[Any], transforms.Transform]
 
 
 class ConstraintRegistry:
-    """Transforms by the class of the constraint that they lead to."""
+    """Transforms by the class of their target constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Factory] = {}
         super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Have `factory(constraint)` make the transform for constraints of this class."""
+        """Register `factory(constraint)`, which makes the transform for constraints of this class."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
@@ -70,7 +70,7 @@ def _to_interval(constraint: Any) -> transforms.Transform:
 
 
 def _both(*kinds: Any) -> Callable[[Factory], Factory]:
-    """Register for both, for all these constraints."""
+    """Register in both registries, for all these constraints."""
 
     def declare(factory: Factory) -> Factory:
         for registry in (biject_to, transform_to):
@@ -82,7 +82,7 @@ def _both(*kinds: Any) -> Callable[[Factory], Factory]:
 
 
 _both(constraints.real)(lambda constraint: transforms.identity_transform)
-# The class of `positive` is that of `greater_than`, which comes later and holds for both.
+# The class of `positive` is that of `greater_than`, which is registered later for both.
 _both(constraints.greater_than, constraints.greater_than_eq)(_to_upper_side)
 _both(constraints.less_than)(_to_lower_side)
 _both(constraints.interval, constraints.half_open_interval)(_to_interval)
@@ -97,7 +97,7 @@ for _kind in (constraints.positive_definite, constraints.positive_semidefinite):
 
 
 def _of_parts(registry: ConstraintRegistry) -> None:
-    """Constraints around others: the transforms of those, put together in the same way."""
+    """Composed constraints: their parts' transforms, composed in the same way."""
 
     def independent(constraint: Any) -> transforms.Transform:
         base = registry(constraint.base_constraint)

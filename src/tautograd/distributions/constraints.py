@@ -1,4 +1,4 @@
-"""Where a parameter or a draw may lie: constraints, each of which checks a tensor event by event.
+"""Constraints on parameters and draws, each of which checks a tensor event by event.
 
 A constraint with parameters is a class (`greater_than(0.5)`), one without is an object (`positive`).
 `repr` shows the class's name without its underscore, and the parameters.

@@ -1,11 +1,11 @@
-"""What every distribution is: shapes, validation, expansion, `repr`, and what it leaves to others.
+"""The base class of distributions: shapes, validation, expansion, `repr`, and the abstract methods.
 
-A distribution here declares what it is made of, and the base does the rest:
+A distribution declares its parts, and the base does the rest:
 
-    arg_constraints   what each parameter must satisfy; in this order `repr` shows them
-    _expanded         parameters that have the batch's shape in front, which `expand` expands
-    _parts            distributions it holds, which `expand` expands along
-    _kept             what `expand` hands on as it is
+    arg_constraints   what each parameter must satisfy; `repr` shows them in this order
+    _expanded         parameters with the batch's shape in front, which `expand` expands
+    _parts            distributions it holds, which `expand` expands as well
+    _kept             what `expand` passes on unchanged
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _undefined(self: Any) -> Any:
 class Distribution:
     """A probability distribution over a batch of events; see its subclasses.
 
-    `batch_shape` is the shape over which parameters differ, `event_shape` that of a single draw.
+    `batch_shape` is the shape over which parameters vary, `event_shape` that of a single draw.
     """
 
     has_rsample: Any = False
@@ -63,7 +63,7 @@ class Distribution:
         super().__init__()
 
     def _take(self, validate_args: bool | None, **parameters: Any) -> None:
-        """Begin with parameters that are broadcast together, and whose shape is the batch's."""
+        """Broadcast the parameters together, and take their shape as the batch's."""
         values = broadcast_all(*parameters.values())
         for name, value in zip(parameters, values, strict=True):
             setattr(self, name, value)
@@ -91,7 +91,7 @@ class Distribution:
                 )
 
     def _is_pending(self, name: str) -> bool:
-        """Whether a parameter follows from another, and has not been computed yet."""
+        """Whether a parameter is derived from another, and has not been computed yet."""
         return name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property)
 
     # --- shapes ------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
-        """The shape over which parameters differ."""
+        """The shape over which parameters vary."""
         return self._batch_shape  # type: ignore[no-any-return]
 
     @property
@@ -144,9 +144,9 @@ class Distribution:
             sample_shape = Size(sample_shape)
         return Size(sample_shape + self._batch_shape + self._event_shape)
 
-    # --- what a distribution defines ---------------------------------------------------------
+    # --- defined by subclasses ---------------------------------------------------------------
 
-    # On the class these are constraints, or properties of an object's; here, of no object's yet.
+    # On the class these are constraints, or properties that depend on an object; the base has none.
     arg_constraints: Any = property(_undefined, doc="What each parameter must satisfy, by name.")
     support: Any = property(_undefined, doc="The constraint that every draw satisfies.")
 
@@ -171,16 +171,16 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Draws, of `sample_shape` for each distribution of the batch, without gradients."""
+        """Draw `sample_shape` samples from each distribution of the batch, without gradients."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Draws that are functions of the parameters, so that gradients reach these."""
+        """Draw samples that are functions of the parameters, so that gradients reach these."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
-        """`n` draws. Deprecated: `sample((n,))`."""
+        """Draw `n` samples. Deprecated: use `sample((n,))`."""
         warnings.warn(
             "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
             FutureWarning,
@@ -193,11 +193,11 @@ class Distribution:
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a draw up to `value`."""
+        """The probability of a draw of at most `value`."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The quantile: where `cdf` is `value`."""
+        """The quantile: the inverse of `cdf`."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
@@ -209,7 +209,7 @@ class Distribution:
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """exp of the entropy."""
+        """The exponential of the entropy."""
         return torch.exp(self.entropy())
 
     # --- validation --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Exponential families: p(x; θ) = exp(⟨t(x), θ⟩ - A(θ) + k(x)), whose log normaliser A tells much.
+"""Exponential families: p(x; θ) = exp(⟨t(x), θ⟩ - A(θ) + k(x)), with the log normaliser A.
 
 The gradient of A is the mean of t(x), so entropies and divergences follow from A by
 differentiation (Nielsen and Nock, 2010).
@@ -17,7 +17,7 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution that knows its natural parameters and the log normaliser as their function."""
+    """A distribution that defines its natural parameters and the log normaliser as a function of them."""
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -1,4 +1,4 @@
-"""What distributions share: parameters of one shape, probabilities and logits, lazy attributes."""
+"""Shared helpers: broadcasting parameters, probabilities and logits, lazy attributes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 Number = (int, float, bool)
-"""The types that stand for a parameter without a shape."""
+"""The types of parameters without a shape."""
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
-    """All values as tensors of one shape; numbers take the dtype and device of the first tensor."""
+    """Broadcast all values to tensors of one shape; numbers take the dtype and device of the first tensor."""
     tensors = [is_tensor_like(value) for value in values]
     if not all(t or isinstance(v, Number) for t, v in zip(tensors, values, strict=True)):
         raise ValueError(
@@ -61,13 +61,13 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities kept a rounding error away from 0 and 1, so that their logits are finite."""
+    """Probabilities clamped a rounding error away from 0 and 1, so that their logits are finite."""
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities: of one outcome by its log-odds, or of the classes along the last dimension."""
+    """Probabilities: of one outcome from its log-odds, or of the classes along the last dimension."""
     return torch.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
 
 
@@ -78,14 +78,14 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return log - torch.log1p(-safe) if is_binary else log
 
 
-# --- attributes that are computed when first asked for -------------------------------------------
+# --- lazy attributes -----------------------------------------------------------------------------
 
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
 
 
 class lazy_property(Generic[Owner, Result]):  # noqa: N801
-    """An attribute that a method computes once, with gradients on, and that can be set instead."""
+    """An attribute computed lazily by a method, with gradients on; it can also be set."""
 
     def __init__(self, wrapped: Callable[[Owner], Result]) -> None:
         self.wrapped = wrapped
@@ -105,7 +105,7 @@ class lazy_property(Generic[Owner, Result]):  # noqa: N801
 
 
 class _lazy_property_and_property(lazy_property[Any, Any], property):  # noqa: N801
-    """What the class itself shows: tools that collect documentation look for a `property`."""
+    """Shown on the class itself: documentation tools look for a `property`."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         property.__init__(self, wrapped)
@@ -129,7 +129,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """The square matrices whose elements on and below diagonal `diag` are these, row by row."""
-    # The length is n (n + 1) / 2 + n diag, less what lies outside; solved for n.
+    # The length is n (n + 1) / 2 + n diag, minus what lies outside; solved for n.
     b = 1 + 2 * diag
     exact = (-b + (b**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     n = round(exact)

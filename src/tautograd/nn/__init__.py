@@ -1,4 +1,4 @@
-"""Neural networks: modules, the functions they are made of, and what helps to train them."""
+"""Neural networks: modules, the functions they are made of, and training utilities."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
 """Draws from a normal distribution cut off on both sides, by rejection.
 
-Where much of the distribution lies between the bounds, normal numbers are drawn and those outside
-drawn again. Where little does, candidates are uniform between the bounds, and each is kept with
+If much of the distribution lies between the bounds, normal numbers are drawn and those outside
+are redrawn. If little does, candidates are uniform between the bounds, and each is accepted with
 the probability of its density relative to the highest one.
 """
 
@@ -17,14 +17,14 @@ import tautograd as torch
 from .._tensor.arguments import type_name
 from .._tensor.tensor import Tensor
 
-# Which share of a normal distribution has to be between the bounds to draw from it.
+# The share of a normal distribution between the bounds above which it is sampled directly.
 _SHARE = 0.3
 
 
 def fill_truncated(
     tensor: Tensor, mean: Any, std: Any, a: float, b: float, generator: Any
 ) -> Tensor:
-    """Fill a tensor in place; its gradient is not recorded."""
+    """Fill a tensor in place, without recording."""
     if tensor.is_meta:
         return tensor
     for position, (name, value) in enumerate((("mean", mean), ("std", std)), 1):
@@ -45,7 +45,7 @@ def fill_truncated(
 
 
 def _below(x: float) -> float:
-    """The part of the standard normal distribution below x."""
+    """The CDF of the standard normal distribution at x."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
@@ -54,7 +54,7 @@ def _redrawn_normal(
 ) -> Tensor:
     low, high = (tensor.new_tensor(bound).item() for bound in (a, b))  # as the dtype rounds them
     if tensor.is_complex():
-        _ = tensor.new_empty(0) < low  # which fails before anything is written
+        _ = tensor.new_empty(0) < low  # raises before anything is written
     found = tensor.normal_(mean, std, generator=generator)
     while True:
         outside = (found < low) | (found > high)
@@ -73,7 +73,7 @@ def _kept_uniform(
     candidates, drawn = torch.empty_like(tensor), torch.empty_like(tensor)
 
     def rejected() -> Tensor:
-        """Which candidates lose; leaves their log densities in their place."""
+        """Which candidates are rejected; overwrites them with their log densities."""
         candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(highest)
         return drawn.uniform_(generator=generator).log_().gt(candidates)
 

@@ -1,6 +1,6 @@
-"""A tensor that has no shape yet: it can be moved, converted and materialised, and no more.
+"""A tensor without a shape: it can only be moved, converted and materialised.
 
-Every operation reads a tensor's array, so it is there that any other use is refused.
+Every operation reads a tensor's array, so all other uses are refused there.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import tautograd as torch
 
 from .._tensor.tensor import Tensor, make
 
-_array: Any = Tensor.__dict__["_data"]  # where a tensor keeps its array
+_array: Any = Tensor.__dict__["_data"]  # the slot that holds a tensor's array
 
 
 class UninitializedTensorMixin:
-    """What the parameters and buffers of lazy modules are until the first input comes."""
+    """The parameters and buffers of lazy modules until their first input arrives."""
 
     cls_to_become: Any = None
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Take on a shape, and become an ordinary parameter or buffer, not yet filled."""
+        """Assign a shape, and become an ordinary parameter or buffer, not initialised yet."""
         self.data = torch.empty(shape, device=device, dtype=dtype or self.data.dtype)
         self.__class__ = self.cls_to_become
 
@@ -74,7 +74,7 @@ class UninitializedTensorMixin:
     def device(self) -> Any:
         return self.data.device
 
-    # What PyTorch's tensors say of themselves without an operation.
+    # What PyTorch's tensors know about themselves without an operation.
     is_meta = property(lambda self: self.data.is_meta)
     is_cpu = property(lambda self: self.data.is_cpu)
     is_cuda = property(lambda self: self.data.is_cuda)
@@ -83,7 +83,7 @@ class UninitializedTensorMixin:
     ndim = property(lambda self: self.data.ndim)
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
-        """Take over the elements of another empty tensor."""
+        """Copy the (empty) contents of another tensor."""
         self.data.copy_(src.data)
         return self
 

@@ -1,4 +1,4 @@
-"""The functions of neural networks, without state: activations first."""
+"""The stateless functions of neural networks: activations first."""
 
 from .._ops import nn_families as _library  # noqa: F401  (declares them)
 from .._ops.declare.public import NN_FUNCTIONAL

@@ -1,7 +1,7 @@
-"""The gradients of convolutions by themselves: with respect to the input, and to the weight.
+"""The gradients of convolutions as functions of their own: by the input, and by the weight.
 
-Both are operations of the engine (the rules of `conv1d` to `conv3d`), so a gradient of these
-gradients is as good as any other.
+Both are operations of the engine (the rules of `conv1d` to `conv3d`), so these gradients can be
+differentiated like anything else.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Spread = Callable[[Any], tuple[Any, ...]]
 def _parameters(
     rank: Spread, sizes: tuple[Sequence[int], Sequence[int]], grad_output: Tensor, given: Any
 ) -> dict[str, Any]:
-    """Stride, padding, dilation and groups of the convolution whose gradient is asked for."""
+    """Stride, padding, dilation and groups of the convolution to differentiate."""
     stride, padding, dilation, groups = given
-    # Sizes are read as a tensor's shape is, and before the numbers.
+    # Sizes are parsed like a tensor's shape, and before the numbers.
     input_size, weight_size = (tuple(grad_output.new_empty(1).expand(s).shape) for s in sizes)
     dims = len(rank(0)) + 2
     spread = rank(stride), rank(padding), rank(dilation)
@@ -62,7 +62,7 @@ def _parameters(
 
 
 def _check_numbers(lists: dict[str, tuple[Any, ...]], groups: Any) -> None:
-    """Refuse what is no number in the words of the operator that PyTorch calls here."""
+    """Reject non-numbers with the message of the operator that PyTorch calls here."""
     head = "convolution_backward() Expected a value of type"
     for name, numbers in lists.items():
         if not all(isinstance(n, (int, np.integer)) for n in numbers):

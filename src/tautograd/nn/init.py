@@ -1,6 +1,6 @@
-"""Filling parameters with their first values.
+"""Initialises parameters.
 
-Each function draws from the generator exactly what PyTorch's draws, in the same order, so that the same
+Each function draws exactly what PyTorch's draws from the generator, in the same order, so that the same
 seed gives the same network.
 """
 
@@ -55,7 +55,7 @@ _LINEAR = frozenset(
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor that keeps the variance of activations through this nonlinearity."""
+    """The gain that preserves the variance of activations through this nonlinearity."""
     if not isinstance(nonlinearity, str):
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     if nonlinearity in _LINEAR:
@@ -97,7 +97,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normal numbers, those outside of [a, b] drawn again."""
+    """Normal numbers, with those outside [a, b] redrawn."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"trunc_normal_: expected a tensor to fill, got {type(tensor).__name__}")
     if tensor.is_meta:
@@ -141,7 +141,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Convolution weights that pass each input channel on, in each group."""
+    """Convolution weights that pass each input channel through, in each group."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     outputs, inputs, *window = tensor.shape
@@ -158,7 +158,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix, the dimensions after the first taken as one."""
+    """A (semi-)orthogonal matrix, with all dimensions after the first flattened into one."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or tensor.is_meta:
@@ -174,7 +174,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal numbers, and this part of each column zero."""
+    """Normal numbers, with this fraction of each column set to zero."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     if tensor.is_meta:

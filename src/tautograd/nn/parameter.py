@@ -1,7 +1,7 @@
-"""Tensors that a module owns: parameters, which learn, and buffers, which do not.
+"""Tensors that a module owns: parameters, which are learned, and buffers, which are not.
 
-A `Parameter` is a Tensor on the same memory, marked by its class alone: what is computed from it is
-a plain Tensor. The uninitialized kinds get their shape when a lazy module sees its first input.
+A `Parameter` is a Tensor on the same memory, marked only by its class: results computed from it are
+plain Tensors. The uninitialized kinds get their shape when a lazy module sees its first input.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = [
 
 
 def _rebuilt(data: Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Any:
-    """A parameter from what `pickle` wrote down."""
+    """Rebuild a parameter from its pickled state."""
     out = leaf_of(Parameter, data, requires_grad)
     out.__dict__.update(attributes)
     return out
 
 
 class _MarkedKind(type):
-    """A class whose instances are its own and those of other Tensor classes that bear its mark."""
+    """A class whose instances include those of other Tensor classes that carry its mark."""
 
     mark: str
 
@@ -47,7 +47,7 @@ class _MarkedKind(type):
 
 
 class Parameter(Tensor, metaclass=_MarkedKind):
-    """A tensor that is a module's to learn: one set as an attribute of a module is found there."""
+    """A learnable tensor: assigned to an attribute of a module, it is registered there."""
 
     __module__ = "torch.nn.parameter"
     mark = "_is_param"
@@ -79,7 +79,7 @@ class Parameter(Tensor, metaclass=_MarkedKind):
 
 
 class Buffer(Tensor, metaclass=_MarkedKind):
-    """A tensor that a module keeps but does not learn; a plain Tensor with a mark comes of it."""
+    """A tensor that a module keeps but does not learn; given a plain Tensor, it makes a marked plain one."""
 
     __module__ = "torch.nn.parameter"
     mark = "_is_buffer"
@@ -128,7 +128,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer still waits for its shape."""
+    """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
 
 

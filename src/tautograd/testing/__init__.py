@@ -1,4 +1,4 @@
-"""Help for tests: are two results close, are gradients right, and tensors of random values."""
+"""Test helpers: closeness of results, correctness of gradients, and tensors of random values."""
 
 from typing import TYPE_CHECKING
 

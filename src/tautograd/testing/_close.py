@@ -1,8 +1,8 @@
-"""`assert_close`: two results agree, number for number, within what their dtypes can hold.
+"""`assert_close`: checks that two results agree, number by number, within the precision of their dtypes.
 
-Both results are taken apart side by side (sequences by place, mappings by key) into pairs of
-leaves. A structure that differs is an error at once; then each pair is judged by what it is: nothing,
-a boolean, a number or a tensor. The first disagreement is raised, with PyTorch's words.
+Both results are traversed side by side (sequences by index, mappings by key) into pairs of
+leaves. A different structure is an error at once; then each pair is judged by its type: None,
+a boolean, a number or a tensor. The first disagreement is raised, with PyTorch's message.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def assert_close(
     check_stride: bool = False,
     msg: Message = None,
 ) -> None:
-    """Raise an `AssertionError` unless `|actual - expected| <= atol + rtol * |expected|` all over.
+    """Raise an `AssertionError` unless `|actual - expected| <= atol + rtol * |expected|` everywhere.
 
     Tensors, numbers, and sequences and mappings of them can be compared. Without `rtol` and `atol`
     (give both or neither) the tolerances are those of the dtype. `msg` replaces the message, or
-    makes a new one of it.
+    is a function that transforms it.
     """
     __tracebackhide__ = True
     checks = {
@@ -64,7 +64,7 @@ def assert_close(
     options = _Options(rtol, atol, equal_nan, allow_subclasses, checks)
     try:
         judgements = list(_leaves(actual, expected, (), options))
-    except Disagreement as found:  # of structure: `msg` is about values
+    except Disagreement as found:  # a structural difference: `msg` is about values
         raise found.error() from None
     for judgement in judgements:
         try:
@@ -106,14 +106,14 @@ def assert_allclose(
     )
 
 
-# --- taking results apart -------------------------------------------------------------------------
+# --- traversing results ---------------------------------------------------------------------------
 
 Judgement = Callable[[], None]
 Path = tuple[Any, ...]
 
 
 def _leaves(actual: Any, expected: Any, path: Path, options: _Options) -> Iterator[Judgement]:
-    """One judgement, still to be made, for each pair of leaves."""
+    """One pending judgement for each pair of leaves."""
     both = (actual, expected)
     if all(isinstance(one, Sequence) and not isinstance(one, str) for one in both):
         if len(actual) != len(expected):
@@ -147,7 +147,7 @@ def _shared_keys(actual: Any, expected: Any, path: Path) -> list[Any]:
 
 
 def _judgement(actual: Any, expected: Any, path: Path, options: _Options) -> Judgement:
-    """How this pair of leaves is to be judged, by what they are."""
+    """How to judge this pair of leaves, depending on their types."""
     both = (actual, expected)
     if actual is None or expected is None:
         return lambda: _judge_none(actual, expected, path)
@@ -164,12 +164,12 @@ def _judgement(actual: Any, expected: Any, path: Path, options: _Options) -> Jud
 
 
 def _as_tensors(actual: Any, expected: Any, path: Path, allow_subclasses: bool) -> tuple[Any, Any]:
-    """The two as tensors, if they are of one kind and tensors can be made of them."""
+    """The two as tensors, if they are of one kind and convertible to tensors."""
     related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
     if related and (allow_subclasses or type(actual) is type(expected)):
         try:
             return tautograd.as_tensor(actual), tautograd.as_tensor(expected)
-        except Exception:  # whatever is wrong with it, it is not like a tensor
+        except Exception:  # whatever the error, it is not tensor-like
             pass
     raise Disagreement(
         TypeError,

@@ -1,4 +1,4 @@
-"""That two results do not agree: where, why, and as which exception."""
+"""A disagreement between two results: where, why, and as which exception."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Disagreement(Exception):
         self.kind, self.message, self.path = kind, message, path
 
     def error(self, msg: str | Callable[[str], str] | None = None) -> Exception:
-        """The exception to raise: with this message, or what `msg` makes of it."""
+        """The exception to raise: with this message, or transformed by `msg`."""
         if isinstance(msg, str):
             return self.kind(msg)
         said = self.message

@@ -23,7 +23,7 @@ def judge_numbers(
     equal_nan: bool,
     same_type: bool,
 ) -> None:
-    """Python's numbers, which are as precise as a double."""
+    """Compare Python numbers, which have the precision of a double."""
     if same_type and type(actual) is not type(expected):
         raise Disagreement(
             AssertionError,
@@ -47,7 +47,7 @@ def judge_tensors(
     equal_nan: bool,
     checks: dict[str, bool],
 ) -> None:
-    """Tensors: first what they are, then what is in them."""
+    """Compare tensors: first their metadata, then their values."""
     for attribute in ("shape", "layout", "stride()", "device", "dtype"):
         if checks.get(attribute, True):
             one, other = (_attribute(tensor, attribute) for tensor in (actual, expected))

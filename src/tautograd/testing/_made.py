@@ -1,4 +1,4 @@
-"""`make_tensor`: random values of any dtype, in a range, laid out as asked; for tests."""
+"""`make_tensor`: random values of any dtype, in a given range and layout; for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_tensor(
 ) -> Any:
     """A tensor of uniform random values in `[low, high)`.
 
-    Left out, the range is -9 to 9 (10 for integers, of which unsigned ones start at 0), and False
+    By default, the range is -9 to 9 (10 for integers, of which unsigned ones start at 0), and False
     to True for booleans. `noncontiguous` takes every second element of a larger tensor.
     """
     if len(shape) == 1 and isinstance(shape[0], Sequence):
@@ -63,7 +63,7 @@ def _integers(shape: Any, dtype: Any, device: Any, low: Any, high: Any) -> Any:
         low, high = _interval(low, high, dtype, limits=(0, 2), default=(0, 2))
     else:
         limits = tautograd.iinfo(dtype)
-        # randint's own bounds are int64: one past the largest int64 cannot be said.
+        # randint's own bounds are int64, which cannot represent one past the largest int64.
         end = limits.max + (dtype is not tautograd.int64)
         low, high = _interval(low, high, dtype, limits=(limits.min, end), default=(-9, 10))
     low, high = math.ceil(low), math.ceil(high)
@@ -77,7 +77,7 @@ def _floats(shape: Any, dtype: Any, device: Any, low: Any, high: Any) -> Any:
     parts = tautograd.view_as_real(result) if dtype.is_complex else result
     if high - low < tautograd.finfo(parts.dtype).max:
         parts.uniform_(low, high)
-    else:  # too wide to be said in the dtype
+    else:  # too wide for the dtype
         parts.uniform_(low / 2, high / 2).mul_(2)
     return result
 
@@ -85,7 +85,7 @@ def _floats(shape: Any, dtype: Any, device: Any, low: Any, high: Any) -> Any:
 def _interval(
     low: Any, high: Any, dtype: Any, *, limits: tuple[Any, Any], default: tuple[Any, Any]
 ) -> tuple[Any, Any]:
-    """The range asked for, kept within what the dtype can hold."""
+    """The requested range, clamped to what the dtype can hold."""
     low = default[0] if low is None else low
     high = default[1] if high is None else high
     least, end = limits

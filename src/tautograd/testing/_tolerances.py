@@ -1,4 +1,4 @@
-"""How far apart two numbers may be: by default, what their dtypes can tell apart."""
+"""Tolerances for comparing numbers: by default, the precision of their dtypes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_NUMBERS: dict[type, dtype] = {int: int64, float: float64, complex: complex12
 
 
 def default_tolerances(*kinds: dtype, wide: bool = False) -> Tolerances:
-    """The looser of the tolerances of these dtypes; none at all for integers."""
+    """The loosest of the tolerances of these dtypes; zero for integers."""
     table = _WIDE if wide else _BY_DTYPE
     relative, absolute = zip(*(table.get(kind, (0.0, 0.0)) for kind in kinds), strict=True)
     return max(relative), max(absolute)
@@ -44,7 +44,7 @@ def default_tolerances(*kinds: dtype, wide: bool = False) -> Tolerances:
 def tolerances(
     rtol: float | None, atol: float | None, path: tuple[Any, ...], *kinds: Any
 ) -> Tolerances:
-    """The tolerances asked for, or else the default ones of these dtypes or number types."""
+    """The requested tolerances, or else the defaults for these dtypes or number types."""
     if (rtol is None) != (atol is None):
         raise Disagreement(
             ValueError,

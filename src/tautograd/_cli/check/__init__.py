@@ -1,1 +1,1 @@
-"""`taut run --check`: which names of PyTorch's a program uses that tautograd lacks, without running it."""
+"""`taut run --check`: lists PyTorch names that a program uses and tautograd lacks, without running it."""

@@ -1,4 +1,4 @@
-"""What `taut run --check` prints, for people and for machines, and its exit status."""
+"""The output of `taut run --check`, for people and for machines, and its exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .program import CannotRead, Program
 
 
 def check(namespace: argparse.Namespace) -> int:
-    """Look at a script and its modules; 0: all names are here, 1: some are not, 2: it cannot be read."""
+    """Check a script and its modules; 0: all names exist, 1: some are missing, 2: it cannot be read."""
     target = namespace.target[0]
     try:
         program = _module(target) if namespace.is_module else Program(Path(target))
@@ -33,16 +33,16 @@ def check(namespace: argparse.Namespace) -> int:
 
 
 def _module(name: str) -> Program:
-    """The program of `-m name`, found here or on the search path without importing anything of it."""
+    """The program for `-m name`, found here or on the search path without importing any of it."""
     if "\0" in name or not all(name.split(".")):
         raise CannotRead(f"no module '{name}' to run")
     roots = [Path()]
-    spec = importlib.util.find_spec(name.partition(".")[0])  # of a top-level name: imports nothing
+    spec = importlib.util.find_spec(name.partition(".")[0])  # a top-level name: imports nothing
     if spec is not None:
         roots += [Path(place).parent for place in spec.submodule_search_locations or ()]
     for root in roots:
         place = root.joinpath(*name.split("."))
-        if os.path.isfile(place.with_suffix(".py")):  # False for a name that is too long, too
+        if os.path.isfile(place.with_suffix(".py")):  # also False for a name that is too long
             return Program(place.with_suffix(".py"), name, root)
         if os.path.isfile(place / "__main__.py"):
             return Program(place / "__main__.py", f"{name}.__main__", root)

@@ -1,4 +1,4 @@
-"""The names a program uses that tautograd lacks: which line, whether PyTorch has it, why not, and what is nearest."""
+"""The names a program uses that tautograd lacks: line, presence in PyTorch, reason, nearest name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tautograd._nearest import suggested
 from .program import Program
 from .uses import Use
 
-# Methods of Python's own containers, which an object that is no tensor most often has.
+# Methods of Python's own containers, which a non-tensor object most often has.
 _PYTHONS = frozenset(name for kind in (dict, list, str, set, bytes, tuple) for name in dir(kind))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One use of a name that is not here."""
+    """One use of a missing name."""
 
     file: str
     line: int
@@ -33,15 +33,15 @@ class Finding:
     why: str
     instead: str
     nearest: str | None
-    guarded: bool  # the program looks first, or catches the error
-    sure: bool  # False for a method of an object that may be no tensor
+    guarded: bool  # the program tests for it first, or catches the error
+    sure: bool  # False for a method of an object that may not be a tensor
 
     @property
     def stops(self) -> bool:
         return self.sure and not self.guarded
 
     def text(self) -> str:
-        """The finding as a line for people."""
+        """The finding as a line of text."""
         said = f"{self.file}:{self.line}: {self.name}"
         if not self.sure:
             said += ", if this is a tensor"
@@ -64,7 +64,7 @@ class Finding:
 
 
 def findings(program: Program) -> tuple[list[Finding], int]:
-    """What is missing, in the order of the files, and how many names were looked up."""
+    """The missing names, in file order, and how many names were looked up."""
     found: dict[tuple[str, int, str], Finding] = {}
     looked_up = set()
     for path, use in program.uses():
@@ -92,7 +92,7 @@ def _look(path: Path, use: Use) -> Iterator[Finding]:
 
 @functools.cache
 def _missing(path: str) -> tuple[bool, str | None] | None:
-    """Whether PyTorch has what is missing here, and what is nearest; None if it is here."""
+    """Whether PyTorch has a name that is missing here, and the nearest one; None if it exists here."""
     try:
         resolve(path)
     except Missing as missing:

@@ -1,7 +1,7 @@
-"""A program as its files: the script, and the modules of its own that it imports, read and not run.
+"""A program as its files: the script, and its own modules that it imports, parsed but not run.
 
-A module is the program's own if it lies beside the script or in a package below it. What a file imports from
-another of them (`from .layers import nn`) stands for what it stands for there.
+A module belongs to the program if it lies beside the script or in a package below it. A name that a
+file imports from another of them (`from .layers import nn`) refers to whatever it refers to there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .uses import Use, uses_in
 
 _DEEPEST = 300  # levels of a syntax tree; Python itself compiles hardly more
 _LARGEST = 64 << 20  # characters of a file
-_MANY = 2000  # files: a program is smaller, and whoever checks a whole disk should say so
+_MANY = 2000  # files: programs are smaller, and checking a whole disk should be explicit
 
 
 class CannotRead(Exception):
@@ -33,7 +33,7 @@ class File:
     """One file of the program."""
 
     path: Path
-    name: str  # the module's dotted name, as others of the program import it
+    name: str  # the module's dotted name, by which the program imports it
     tree: ast.Module
     scope: Scope
 
@@ -76,21 +76,21 @@ class Program:
             return
         file = self.files[name] = File(path, name, tree, scope_of(tree, None))
         found = [each for module in _imported(tree, file.package) for each in self._find(module)]
-        self._waiting.extendleft(reversed(found))  # in the order in which Python would read them
+        self._waiting.extendleft(reversed(found))  # in the order in which Python would load them
 
     def _find(self, module: str) -> Iterator[tuple[Path, str]]:
-        """A module, and the packages it is in, if they are the program's own."""
+        """A module, and its parent packages, if they belong to the program."""
         steps = module.split(".")
         for length in range(1, len(steps) + 1):
             part = ".".join(steps[:length])
             place = self.root.joinpath(*steps[:length])
             for path in (place.with_suffix(".py"), place / "__init__.py"):
-                if os.path.isfile(path):  # False for a name that is too long, too
+                if os.path.isfile(path):  # also False for a name that is too long
                     yield path, part
                     break
 
     def _follow_stars(self, file: File) -> None:
-        """`from .common import *` binds what that module of the program binds."""
+        """`from .common import *` binds the names that the program's module binds."""
         for module in file.scope.stars:
             other = self.files.get(_absolute(module, file.package))
             if other is None or other is file:
@@ -100,7 +100,7 @@ class Program:
                     file.scope.bound.setdefault(name, path)
 
     def _outside(self, file: File, path: str, depth: int = 0) -> str | None:
-        """What a path stands for once the program's own modules are looked through."""
+        """What a path refers to after resolving the program's own modules."""
         path = _absolute(path, file.package)
         if depth > 8 or path.partition(".")[0] in ENGINES:
             return path
@@ -124,7 +124,7 @@ class Program:
 
 
 def _depth(tree: ast.AST) -> int:
-    """How deep a syntax tree is."""
+    """The depth of a syntax tree."""
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [c for node in level for c in ast.iter_child_nodes(node)]
@@ -132,7 +132,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """The modules that a file imports, by their full names; for `from x import y` also `x.y`."""
+    """The modules that a file imports, by full name; for `from x import y` also `x.y`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -143,7 +143,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _absolute(path: str, package: str) -> str:
-    """A path that begins with dots, from the package it is written in."""
+    """A path with leading dots, resolved against its package."""
     rest = path.lstrip(".")
     level = len(path) - len(rest)
     if not level:

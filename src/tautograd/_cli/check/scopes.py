@@ -1,8 +1,8 @@
-"""What names in a file stand for: `F` for `torch.nn.functional`, after `import torch.nn.functional as F`.
+"""What names in a file refer to: `F` to `torch.nn.functional`, after `import torch.nn.functional as F`.
 
-A name is followed through imports, through assignments of one dotted path to one name, and out of inner
-scopes into outer ones, as Python looks names up. A name that anything else in its scope binds (an argument, a
-loop, a second assignment) stands for something unknown, and nothing is said about it.
+A name is followed through imports, through assignments of one dotted path to one name, and from inner
+scopes into outer ones, as Python resolves names. A name bound by anything else in its scope (an
+argument, a loop, a second assignment) refers to something unknown, and nothing is reported about it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Scope:
     declared: set[str] = field(default_factory=set)  # names that are global or nonlocal here
 
     def lookup(self, name: str) -> str | None:
-        """The dotted path that a name stands for here, if it is known."""
+        """The dotted path that a name refers to here, if known."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.bound and (scope is self or not scope.is_class):
@@ -36,12 +36,12 @@ class Scope:
         return None
 
     def bind(self, name: str, path: str | None) -> None:
-        """Let a name stand for a path; for two different ones it stands for neither."""
+        """Bind a name to a path; a name with two different paths is unknown."""
         self.bound[name] = path if self.bound.get(name, path) == path else None
 
 
 def dotted(node: ast.expr) -> tuple[ast.Name, list[str]] | None:
-    """A chain of attributes as its first name and the rest, or None for anything else."""
+    """A chain of attributes as its first name and the rest; None for anything else."""
     steps: list[str] = []
     while isinstance(node, ast.Attribute):
         steps.append(node.attr)
@@ -50,7 +50,7 @@ def dotted(node: ast.expr) -> tuple[ast.Name, list[str]] | None:
 
 
 def path_of(node: ast.expr, scope: Scope) -> str | None:
-    """The dotted path that an expression names, if it is a chain that begins at a known name."""
+    """The dotted path of an expression, if it is a chain that begins with a known name."""
     chain = dotted(node)
     if chain is None:
         return None
@@ -59,7 +59,7 @@ def path_of(node: ast.expr, scope: Scope) -> str | None:
 
 
 def scope_of(node: ast.AST, outer: Scope | None) -> Scope:
-    """The scope of a module, class, function or comprehension, with what it binds."""
+    """The scope of a module, class, function or comprehension, with its bindings."""
     scope = Scope(outer=outer, is_class=isinstance(node, ast.ClassDef))
     for argument in _arguments(node):
         scope.bind(argument, None)
@@ -120,7 +120,7 @@ def _bind(
 def _assign(
     targets: list[ast.expr], value: ast.expr, later: list[tuple[ast.Name, ast.expr]]
 ) -> bool:
-    """`Tensor = torch.Tensor`: a name for a path. Two paths for one name make it unknown."""
+    """`Tensor = torch.Tensor` binds a name to a path. Two paths for one name make it unknown."""
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and dotted(value) is not None:
         later.append((targets[0], value))
         return True

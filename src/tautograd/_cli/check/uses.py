@@ -1,8 +1,8 @@
-"""The uses of PyTorch's names in one file, each with its line, and whether the program has an answer of its own.
+"""The uses of PyTorch's names in one file, each with its line, and whether the program can do without it.
 
-A use is *guarded* where the program looks first: inside a `try` that catches the error, under
-`if hasattr(torch, "compile")`, in `getattr(torch, "compile", None)`. It is then told apart, for the program runs
-without it. What only a type checker reads (`if TYPE_CHECKING`) is no use.
+A use is *guarded* if the program tests first: inside a `try` that catches the error, under `if
+hasattr(torch, "compile")`, in `getattr(torch, "compile", None)`. It is then reported separately, since
+the program runs without it. What only a type checker reads (`if TYPE_CHECKING`) is not a use.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Use:
     line: int
     column: int
     guarded: bool = False
-    is_method: bool = False  # of some object that may be a tensor
+    is_method: bool = False  # of an object that may be a tensor
 
 
 class Uses(ast.NodeVisitor):
-    """Walks a file and gathers what it uses; other modules that it imports are in `imported`."""
+    """Visits a file and collects its uses; the modules it imports are in `imported`."""
 
     def __init__(self, module_scope: Scope) -> None:
         self.scope = module_scope
@@ -128,7 +128,7 @@ def _last_name(node: ast.expr) -> str | None:
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches what a missing name raises."""
+    """Whether a handler catches the error that a missing name raises."""
     if handler.type is None:
         return True
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -136,7 +136,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _asks_first(test: ast.expr) -> bool:
-    """Whether a condition looks whether something is there."""
+    """Whether a condition tests for existence."""
     return any(
         isinstance(node, ast.Call) and _last_name(node.func) in ("hasattr", "find_spec")
         for node in ast.walk(test)

@@ -1,1 +1,1 @@
-"""`taut doctor`: a script run with the doctor beside it, as a page, on several ranks, or mended."""
+"""`taut doctor`: runs a script under the doctor, as a live page, on several ranks, or with fixes."""

@@ -1,4 +1,4 @@
-"""`taut doctor`: runs a training script as it is, and says where it updates wrongly."""
+"""`taut doctor`: runs a training script unmodified, and reports where it updates wrongly."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Do what the command line asks for."""
+    """Execute the command."""
     parser: argparse.ArgumentParser = namespace.parser
     if namespace.list or namespace.explain is not None:
         return _explain(namespace)
@@ -126,7 +126,7 @@ def execute(namespace: argparse.Namespace) -> int:
         parser.error(str(reason))
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)
-    root = os.getcwd()  # the script may go elsewhere
+    root = os.getcwd()  # the script may change the folder
     output = _Output(namespace, root)
     fixing = _fixing(namespace, root)
     live = _live(namespace, doctor, root)
@@ -144,7 +144,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _live(namespace: argparse.Namespace, doctor: Doctor, root: str) -> Any:
-    """The page of the run, served while it goes on, if that is asked for."""
+    """The page of the run, served while it continues, if requested."""
     if not namespace.live:
         return contextlib.nullcontext()
     from tautograd._cli.doctor.live import serving
@@ -153,7 +153,7 @@ def _live(namespace: argparse.Namespace, doctor: Doctor, root: str) -> Any:
 
 
 def _fixing(namespace: argparse.Namespace, root: str) -> Any:
-    """What tries changes, if any are asked for; loaded before the script runs."""
+    """The object that tries changes, if requested; loaded before the script runs."""
     if not (namespace.diff or namespace.fix):
         return None
     from tautograd._cli.doctor.fixing import Fixing
@@ -182,7 +182,7 @@ def _explain(namespace: argparse.Namespace) -> int:
 
 
 def doctor_for(namespace: argparse.Namespace) -> Doctor:
-    """A doctor as the command line and pyproject.toml ask for; the command line comes first."""
+    """A doctor with the settings of the command line, which take precedence, and pyproject.toml."""
     from tautograd._doctor.config import find_config
     from tautograd._doctor.doctor import Doctor
     from tautograd._doctor.report.inline_ignores import ignored_by_comment
@@ -208,7 +208,7 @@ def doctor_for(namespace: argparse.Namespace) -> Doctor:
 
 
 def _check_paths(namespace: argparse.Namespace) -> None:
-    """Before a long run: files that could not be written after it."""
+    """Before a long run: reject files that could not be written after it."""
     from tautograd._files.destinations import PAGE, SARIF, check, check_apart
 
     for path, kind in ((namespace.sarif, SARIF), (namespace.html, PAGE)):
@@ -236,11 +236,11 @@ def _check_paths(namespace: argparse.Namespace) -> None:
 
 
 class _Output:
-    """Where the script's output goes, and where the report does."""
+    """Where the script's output goes, and where the report goes."""
 
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
         # Imported before the script runs: afterwards there may be no memory, no descriptor and no
-        # search path to do it with.
+        # search path left for it.
         from tautograd._doctor.report.events_file import write_events
         from tautograd._doctor.report.page import as_page
         from tautograd._doctor.report.render_text import as_text
@@ -254,14 +254,14 @@ class _Output:
         self._wanted = namespace
         self._root = root
         self._send = Sending(namespace)
-        # The script may go elsewhere.
+        # The script may change the folder.
         self._sarif, self._html, self._events = (
             os.path.abspath(path) if path is not None else ""
             for path in (namespace.sarif, namespace.html, namespace.tensorboard)
         )
 
     def tell(self, doctor: Doctor) -> bool:
-        """Print the report and write the files; False if something is not where it was asked for."""
+        """Print the report and write the files; False if something could not be written where requested."""
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         delivery = Delivery(self._root)
@@ -313,6 +313,6 @@ class _Output:
 
 
 def _say_findings(doctor: Doctor) -> None:
-    """What is left when no report can be made of it."""
+    """The fallback if no report can be made of it."""
     for finding in doctor.findings:
         say_on(f"{finding.code} {finding.name}: {finding.message!r}")

@@ -1,4 +1,4 @@
-"""`taut doctor --diff` and `--fix`: the changes that hold, shown or written."""
+"""`taut doctor --diff` and `--fix`: shows or writes the changes that passed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tautograd._doctor.doctor import Doctor
     from tautograd._doctor.fixes.offer import Fix
 
-STEPS = 300  # of a changed program that are run, at most
+STEPS = 300  # steps of a changed program, at most
 
 
 class Fixing:
-    """Made before the script runs: it may go elsewhere, and its files may be changed meanwhile."""
+    """Created before the script runs: it may change the folder, and its files may be edited meanwhile."""
 
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
         self._wanted, self._root, self._began = namespace, root, time.time()
@@ -32,7 +32,7 @@ class Fixing:
         self._target = namespace.target if namespace.is_module else target
 
     def offer(self, doctor: Doctor) -> bool:
-        """Try changes, and show or write those that hold; whether every finding is mended."""
+        """Try changes, and show or write those that pass; returns whether every finding is fixed."""
         from tautograd._doctor.fixes.offer import mended
 
         wanted = [f for f in doctor.findings if f.severity != "info" and not f.follows]
@@ -94,7 +94,7 @@ class Fixing:
         return os.path.relpath(file, self._root)
 
     def _write(self, fix: Fix) -> None:
-        """Only over the very text that was tried."""
+        """Overwrite only the very text that was tried."""
         path, name = Path(fix.file), self._name(fix.file)
         try:
             if path.stat().st_mtime > self._began or path.read_bytes() != fix.before.encode():
@@ -110,7 +110,7 @@ class Fixing:
 
 
 def _joined(fixes: list[Fix], file: str) -> Fix:
-    """All changes to a file as one."""
+    """All changes to a file, combined."""
     from tautograd._doctor.fixes.offer import Fix
 
     mine = [fix for fix in fixes if fix.file == file]

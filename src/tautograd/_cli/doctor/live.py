@@ -21,7 +21,7 @@ PAUSE = 0.02  # seconds
 
 @contextlib.contextmanager
 def serving(doctor: Doctor, root: str) -> Iterator[LocalPage]:
-    """Inside, a page shows the run so far; after it, until its reader has seen the end."""
+    """Inside, a page shows the run so far; on exit, wait until its reader has seen the end."""
     ended: list[bool] = []
 
     def state() -> dict[str, Any]:
@@ -46,7 +46,7 @@ def serving(doctor: Doctor, root: str) -> Iterator[LocalPage]:
 
 
 def _so_far(doctor: Doctor) -> dict[str, Any]:
-    """The report, while the run adds to what it is made of: if it does so just now, once more."""
+    """The report while the run still adds to its data; retried on a concurrent change."""
     for _ in range(TRIES):
         try:
             return plain(doctor)

@@ -1,4 +1,4 @@
-"""`taut doctor --ranks N`: the script on N ranks, what is wrong on each, and what the ranks do differently."""
+"""`taut doctor --ranks N`: the script on N ranks: the findings on each, and differences between them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FINE, _FOUND, _FAILED = 0, 1, 3
 
 
 def engine_of(namespace: argparse.Namespace) -> str:
-    """Which engine the script imports: PyTorch, unless its text says tautograd, and tautograd alone."""
+    """The engine the script imports: PyTorch, unless its text names tautograd, and only tautograd."""
     if namespace.as_torch:
         return "as-torch"
     path: str | None = namespace.target[0]
     if namespace.is_module:
         try:
             spec = importlib.util.find_spec(namespace.target[0])
-        except (ImportError, ValueError) as reason:  # of a package around it, or of the name itself
+        except (ImportError, ValueError) as reason:  # from a parent package, or the name itself
             namespace.parser.error(f"no module named '{namespace.target[0]}': {reason}")
         path = spec.origin if spec is not None else None
     try:
@@ -45,7 +45,7 @@ _NOT_HERE = (
 
 
 def execute(namespace: argparse.Namespace) -> int:
-    """Run the ranks, compare their notes, tell what was found on each and between them."""
+    """Run the ranks, compare their notes, report the findings on each and between them."""
     from tautograd._cli.doctor.command import doctor_for
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.ranks.compare import compare, read
@@ -83,7 +83,7 @@ def execute(namespace: argparse.Namespace) -> int:
         "steps": [sum(note["kind"] == "step" for note in notes_of) for notes_of in notes],
         "status": status,
         "findings": [*between, *shared([one["findings"] if one else [] for one in own])],
-        # A rank that was killed says nothing of the rules that watch a single one.
+        # A rank that was killed does not report on the single-rank rules.
         "unheard": [rank for rank, one in enumerate(own) if one is None],
         "sharded": any(one["sharded"] for one in own if one),
         "troubles": [trouble for one in own if one for trouble in one["troubles"]],
@@ -98,7 +98,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _own_findings(path: Path) -> dict[str, Any] | None:
-    """What the rules found on one rank, if it came to say so."""
+    """The rules' findings on one rank, if it got to report them."""
     return json.loads(path.read_text()) if path.exists() else None
 
 
@@ -137,7 +137,7 @@ def _text(report: dict[str, Any]) -> str:
 
 
 def _where(finding: dict[str, Any], ranks: int) -> str:
-    """Whose finding it is: that of the comparison names ranks by itself."""
+    """The ranks a finding belongs to: those of the comparison already name theirs."""
     of = finding["ranks"]
     if of is None:
         return ""

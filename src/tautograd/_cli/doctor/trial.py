@@ -1,7 +1,8 @@
-"""Runs a script aside, with other text in the place of files, and says what the doctor found in it.
+"""Runs a script in a trial, with the text of some files replaced, and reports the doctor's findings.
 
-The child is a process of its own. It reads what to run from its stdin, gives Python the changed text wherever
-it would have read those files (which stay as they are), and writes what was found to a file of the parent's.
+The child is a separate process. It reads what to run from its stdin, gives Python the changed text
+wherever it would read those files (which stay unmodified), and writes the findings to a file of the
+parent's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LONGEST = 300.0  # seconds
 
 
 class Aside:
-    """How a script is run aside: its arguments, its folder, and for how many steps."""
+    """How to run a script in a trial: its arguments, its folder, and for how many steps."""
 
     def __init__(self, target: list[str], root: str, **options: Any) -> None:
         self._order = {"target": target, **options}
@@ -60,10 +61,10 @@ def _finding(plain: dict[str, Any]) -> SimpleNamespace:
 
 
 def _give(changed: dict[str, str]) -> None:
-    """Have Python read these texts where it would read these files."""
+    """Have Python read these texts instead of these files."""
     texts = {os.path.abspath(path): text for path, text in changed.items()}
-    # What was compiled of the files themselves is another program: neither read nor written. All else that the
-    # program imports, an engine perhaps, is read as it was compiled.
+    # Cached bytecode of the files themselves is a different program: neither read nor written. For everything
+    # else that the program imports, an engine perhaps, the cache is used.
     compiled = {os.path.abspath(cache_from_source(path)) for path in texts}
     original = io.open_code
 

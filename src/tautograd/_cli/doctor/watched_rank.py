@@ -1,8 +1,8 @@
-"""One rank of `taut doctor --ranks`: the script, with the doctor beside it, and what it does noted in a file.
+"""One rank of `taut doctor --ranks`: the script under the doctor, with its actions recorded in a file.
 
-python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) arguments …
+python -m tautograd._cli.doctor.watched_rank FOLDER torch|tautograd|as-torch (script.py | -m module) …
 
-The folder holds the command's options (`options.json`); what the rules found on this rank is put there.
+The folder holds the command's options (`options.json`); the findings on this rank are written there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script with a note-taker beside it."""
+    """Run the script while recording its actions."""
     folder, engine, *target = arguments
     options = json.loads((Path(folder) / "options.json").read_text())
     if engine == "as-torch":
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
     joining = importlib.import_module(f"{engine}.distributed.algorithms.join")
     replace(joining.Join, "__exit__", lambda below: _shadowing(doctor, below))
     ending = run_watched(doctor, target, is_module=is_module)
-    # PyTorch exchanges the parameters of such modules, and frees their memory, within a step: no rule knows that.
+    # PyTorch swaps such modules' parameters, and frees their memory, within a step: no rule expects that.
     foreign = notes.has_shards and not hasattr(module, "doctor")
     content = {
         "findings": [] if foreign else [finding.to_dict() for finding in doctor.findings],
@@ -66,10 +66,10 @@ def main(arguments: list[str]) -> None:
 
 
 def _shadowing(doctor: Doctor, below: Any) -> Any:
-    """A rank that is through with its batches only takes part in what the others do: those steps are not its own."""
+    """A rank out of batches only takes part in the others' collectives: those steps are not its own."""
 
     def leave(join: Any, *error: Any) -> Any:
-        doctor.wake()  # steps that are told apart are heard one by one
+        doctor.wake()  # steps to be told apart are observed one by one
         with doctor.quietly().unwatched():
             return below(join, *error)
 

@@ -1,1 +1,1 @@
-"""`taut verify`: what is verified, what came of it, and the proof of it."""
+"""`taut verify`: the targets, the results, and the proof."""

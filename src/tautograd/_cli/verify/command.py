@@ -159,7 +159,7 @@ def execute(namespace: argparse.Namespace) -> int:
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
 
-    namespace.root = os.getcwd()  # the code may go elsewhere
+    namespace.root = os.getcwd()  # the code may change the folder
     progress = Progress(quiet=namespace.quiet)
     results: list[Result] = []
     try:
@@ -188,7 +188,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _own_output(namespace: argparse.Namespace) -> Iterator[None]:
-    """What the user's code prints goes to stderr where stdout is to be JSON."""
+    """Redirect the user code's output to stderr if stdout is to be JSON."""
     if namespace.json:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -200,7 +200,7 @@ def _own_output(namespace: argparse.Namespace) -> Iterator[None]:
 
 
 def _targets(namespace: argparse.Namespace) -> Iterator[str]:
-    """The functions to verify: those named, and those in the modules named."""
+    """The functions to verify: those named, and those in the named modules."""
     from tautograd._evidence.refusals import CannotRun
     from tautograd._evidence.targets import Target, load_module, public_names
 
@@ -225,7 +225,7 @@ def _is_alone(namespace: argparse.Namespace) -> bool:
 
 
 def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
-    """Before any work: files that could not be written afterwards."""
+    """Before any work: reject files that could not be written afterwards."""
     from tautograd._cli.verify.proof import check_summary
     from tautograd._evidence.files import may_write
 
@@ -329,7 +329,7 @@ def _verify(
         return Result(target, "could not run", error=str(reason))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # code may raise what is derived from that alone
+    except BaseException as error:  # code may raise a subclass of that alone
         if alone:
             raise CannotRun(why_not(target, error), lines=True) from error
         return Result(target, "could not run", error=why_not(target, error))
@@ -348,13 +348,13 @@ def _verify(
                 from tautograd._cli.verify.proof import sign
 
                 sign(whole, os.path.join(namespace.root, namespace.sign))
-        except (OSError, EvidenceError) as reason:  # the report is there all the same
+        except (OSError, EvidenceError) as reason:  # the report still exists
             result.unsaved = f"'{path}': {destinations.reason(reason)}"
     return result
 
 
 def _has_evidence(namespace: argparse.Namespace, target: str, known: Result) -> bool:
-    """Whether evidence that was asked for is there from before."""
+    """Whether the requested evidence already exists from an earlier run."""
     if namespace.evidence is None:
         return True
     known.evidence = _evidence_path(namespace, target)
@@ -362,7 +362,7 @@ def _has_evidence(namespace: argparse.Namespace, target: str, known: Result) -> 
 
 
 def why_not(target: str, error: BaseException) -> str:
-    """Why a target could not be verified, with the line of the user's code that is the reason."""
+    """Why a target could not be verified, with the responsible line of the user's code."""
     from tautograd._verify.locate.unimplemented import GradientMissing
 
     if isinstance(error, GradientMissing):

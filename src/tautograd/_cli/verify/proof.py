@@ -1,6 +1,7 @@
-"""What `taut verify` hands on: a signature beside the evidence, a summary for GitHub, a badge.
+"""Further outputs of `taut verify`: a signature beside the evidence, a summary for GitHub, a badge.
 
-A signature is made by `ssh-keygen -Y sign`, with a key that the user has already; `ssh-keygen -Y verify` checks it.
+A signature is made by `ssh-keygen -Y sign`, with an existing key of the user's; `ssh-keygen -Y verify`
+checks it.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ if TYPE_CHECKING:
     from tautograd._cli.verify.results import Result
 
 NAMESPACE = "tautograd-evidence"
-"""What a signature is for: one that was made for something else does not pass."""
+"""The purpose of a signature: one made for another purpose is rejected."""
 _LABEL = "gradients"
 
 
 def sign(path: str, key: str) -> str:
-    """Sign a file with an SSH key; gives the path of the signature."""
+    """Sign a file with an SSH key; returns the path of the signature."""
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise OSError("--sign: ssh-keygen is not installed")
     signature = f"{path}.sig"
     destinations.check(signature, destinations.SIGNATURE)
-    if os.path.lexists(signature):  # of the file that was there before
+    if os.path.lexists(signature):  # of the previous file
         os.remove(signature)
     done = subprocess.run(
-        # A path is never taken for an option: it is a whole one.
+        # An absolute path is never mistaken for an option.
         [
             tool,
             "-Y",
@@ -58,7 +59,7 @@ def sign(path: str, key: str) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """The results as Markdown, for the page of a run on GitHub."""
+    """The results as Markdown, for GitHub's job summary."""
     lines = ["### Gradients", "", "| target | verdict | where |", "| --- | --- | --- |"]
     lines += [
         f"| {_cell(result.target)} | {result.verdict} | {_cell(where(result))} |"
@@ -71,7 +72,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def where(result: Result) -> str:
-    """Where a gradient goes wrong, or why that could not be found out; empty if it is right."""
+    """Where a gradient goes wrong, or why that could not be determined; empty if it is right."""
     report: Any = result.report
     if report is None:
         return result.where or result.error
@@ -89,7 +90,7 @@ def _cell(text: str) -> str:
 
 
 def badge(results: Sequence[Result]) -> str:
-    """A badge in the form that shields.io reads from an address."""
+    """A badge in the JSON format that shields.io reads from a URL."""
     counts = Counter(result.status for result in results)
     wrong = counts["wrong"] + counts["cut"]
     other = len(results) - wrong - counts["correct"]
@@ -104,12 +105,12 @@ def badge(results: Sequence[Result]) -> str:
 
 
 def write_badge(path: str, results: Sequence[Result], *, force: bool) -> None:
-    """Write the badge, over an earlier one or nothing; over anything else only by force."""
+    """Write the badge, to a new file or over an earlier badge; over anything else only with `force`."""
     destinations.write(path, badge(results), destinations.BADGE, force=force)
 
 
 def check_summary(path: str, *, force: bool) -> None:
-    """Raise `Refused` if a summary is not to be added to this file: it is somebody's, and no Markdown."""
+    """Raise `Refused` if a summary must not be appended to this file: it is somebody's, and not Markdown."""
     if (
         atomic.is_plain_or_new(path)
         and not path.lower().endswith((".md", ".markdown"))
@@ -121,7 +122,7 @@ def check_summary(path: str, *, force: bool) -> None:
 
 
 def add_summary(path: str, results: Sequence[Result]) -> None:
-    """Add the summary to a file, as GitHub wants it; a pipe that nobody reads is an error."""
+    """Append the summary to a file, as GitHub requires; a pipe without a reader is an error."""
     handle = os.open(
         path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666
     )

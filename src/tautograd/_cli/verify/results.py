@@ -1,4 +1,4 @@
-"""What came of `taut verify`: a report, or a summary of several; as text, JSON or a page."""
+"""The results of `taut verify`: a report, or a summary of several; as text, JSON or a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tautograd._files.terminal import say
 
 @dataclass
 class Result:
-    """What came of one target."""
+    """The result for one target."""
 
     target: str
     status: str
@@ -25,15 +25,15 @@ class Result:
     unsaved: str = ""
     """Which evidence could not be written, and why."""
     since: str = ""
-    """When it was verified, where nothing has changed since and it was not verified again."""
+    """When it was verified, if nothing has changed since and it was not verified again."""
     where: str = ""
-    """Where it went wrong then."""
+    """Where it went wrong at that time."""
     text: str = ""
-    """The report of then, where it did."""
+    """The report from that time, if it went wrong."""
 
     @property
     def verdict(self) -> str:
-        """The status, and whether it is an earlier one."""
+        """The status, and whether it comes from an earlier run."""
         return f"{self.status}, unchanged" if self.since else self.status
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Result:
 
 
 def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> bool:
-    """Print and write what the command line asks for; False if some of it could not be."""
+    """Print and write the requested outputs; returns False if some could not be written."""
     from tautograd._cli.verify.proof import add_summary, write_badge
     from tautograd._files.destinations import PAGE
     from tautograd._verify.report.render_html import page_of
@@ -69,7 +69,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
             write_badge(path, results, force=namespace.force)
     if namespace.html is not None:
         reports = [result.report.to_dict() for result in results if result.report is not None]
-        # What is there was looked at before; only --force has let it pass.
+        # Existing files were checked before; only --force allows them.
         delivery.file(
             os.path.join(namespace.root, namespace.html),
             lambda: page_of(reports),

@@ -1,9 +1,10 @@
-"""`taut verify --watch`: what has not changed since it was verified is not verified again.
+"""`taut verify --watch`: does not verify again what has not changed since.
 
-Of each target a record is kept in a folder: a fingerprint of everything that its verification depends on (its
-code and the project's code it imports, its inputs and parameters, the settings, the versions), and what came of it.
-A run whose fingerprint is on record takes the verdict from there. In a terminal the command then stays, and runs
-anew whenever one of the files changes; elsewhere, in CI (where the variable `CI` is set) or with `--once` it ends.
+For each target a record is kept in a folder: a fingerprint of everything that its verification depends
+on (its code and the project's code it imports, its inputs and parameters, the settings, the versions),
+and the result. A run whose fingerprint is on record takes the verdict from there. In a terminal the
+command then keeps watching, and reruns whenever one of the files changes; elsewhere, in CI (where the
+variable `CI` is set) or with `--once` it exits.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 FOLDER = ".taut_verify"
 _FORMAT = "tautograd-verified"
-_LARGEST = 4 << 20  # bytes of a record; a larger file is none
-_PAUSE = 0.5  # seconds between two looks at the files
+_LARGEST = 4 << 20  # bytes of a record; a larger file is not one
+_PAUSE = 0.5  # seconds between two checks of the files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def check(namespace: argparse.Namespace) -> None:
-    """Refuse what makes no sense together."""
+    """Reject contradictory options."""
     if not namespace.watch:
         for option in ("once", "records"):
             if getattr(namespace, option):
@@ -60,7 +61,7 @@ def check(namespace: argparse.Namespace) -> None:
 
 
 def stays(namespace: argparse.Namespace) -> bool:
-    """Whether the command goes on watching after its first round."""
+    """Whether the command keeps watching after its first round."""
     ends = namespace.once or os.environ.get("CI") or not sys.stdout.isatty()
     return bool(namespace.watch) and not ends
 
@@ -69,7 +70,7 @@ def stays(namespace: argparse.Namespace) -> bool:
 
 
 def fingerprint(job: Job, prepared: Prepared) -> str:
-    """One hash of everything that the outcome of a verification depends on."""
+    """One hash of everything that the result of a verification depends on."""
     from tautograd._evidence.canonical import sha256_of
     from tautograd._evidence.runtime import runtime_of
     from tautograd._report.plain import plain
@@ -95,7 +96,7 @@ def fingerprint(job: Job, prepared: Prepared) -> str:
 
 
 def _code_of(prepared: Prepared) -> list[Any]:
-    """Of the target's own file what it depends on, of the project's files that it imports all."""
+    """Of the target's own file, only what it depends on; of the project's other files, everything."""
     from tautograd._evidence import sources
     from tautograd._evidence.canonical import sha256, sha256_of_file
     from tautograd._evidence.reachable import reachable_text
@@ -114,7 +115,7 @@ def _code_of(prepared: Prepared) -> list[Any]:
 
 
 def files_of(prepared: Prepared) -> list[str]:
-    """The files whose change may change the outcome, the target's own first."""
+    """The files whose change may change the result, the target's own first."""
     from tautograd._evidence import sources
 
     file = sources.file_of(prepared.observation.source)
@@ -127,7 +128,7 @@ def files_of(prepared: Prepared) -> list[str]:
 
 
 def recalled(namespace: argparse.Namespace, target: str, mark: str) -> Result | None:
-    """What came of a target when its fingerprint was this one; None if that is not on record."""
+    """The recorded result of a target with this fingerprint; None if there is none."""
     from tautograd._cli.verify.results import Result
 
     held = _read(_path(namespace, target))
@@ -145,7 +146,7 @@ def recalled(namespace: argparse.Namespace, target: str, mark: str) -> Result | 
 def remember(
     namespace: argparse.Namespace, result: Result, mark: str, files: Iterable[str]
 ) -> None:
-    """Keep what came of a target, for the next round."""
+    """Save a target's result for the next round."""
     from tautograd._cli.verify.proof import where
     from tautograd._evidence.canonical import json_text
     from tautograd._verify.report.render_text import as_text
@@ -174,7 +175,7 @@ def _path(namespace: argparse.Namespace, target: str) -> str:
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """A record; None where there is none, or it is damaged."""
+    """A record; None if it is missing or damaged."""
     try:
         with open_regular(path) as file:
             content = file.read(_LARGEST + 1)
@@ -188,14 +189,14 @@ def _read(path: str) -> dict[str, Any] | None:
 
 
 def go_on(namespace: argparse.Namespace, arguments: list[str]) -> int:
-    """One round after the other, each in a process of its own, until it is interrupted."""
+    """Run round after round, each in a separate process, until interrupted."""
     command = [sys.executable, "-m", "tautograd", "verify", *arguments, "--once"]
     status = 0
     try:
         while True:
             status = subprocess.run(command, cwd=namespace.root, check=False).returncode
             seen = _stamps(namespace)
-            if not seen:  # nothing could be verified, so there is nothing to wait for
+            if not seen:  # nothing could be verified, so there is nothing to watch
                 return status
             say_on(f"watching {len(seen)} files; Ctrl-C ends it")
             while _stamps(namespace) == seen:
@@ -206,7 +207,7 @@ def go_on(namespace: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def _stamps(namespace: argparse.Namespace) -> dict[str, tuple[int, int] | None]:
-    """When each file on record was last written, and how long it is."""
+    """Modification time and size of each file on record."""
     folder = os.path.join(namespace.root, namespace.records)
     found: dict[str, tuple[int, int] | None] = {}
     try:

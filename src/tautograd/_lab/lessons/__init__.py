@@ -1,4 +1,4 @@
-"""The lessons, in order. Each is a file of this folder; a name without its file is not there yet."""
+"""The lessons, in order. Each is a file in this folder; a name without a file does not exist yet."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ NAMES = (
 
 
 def lesson_called(name: str) -> Lesson:
-    """The lesson of this name."""
+    """The lesson with this name."""
     lesson = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").LESSON
     assert isinstance(lesson, Lesson)
     return lesson
 
 
 def names() -> list[str]:
-    """The names of the lessons that there are, in order."""
+    """The names of the existing lessons, in order."""
     return [name for name in NAMES if _is_there(name)]
 
 
@@ -51,7 +51,7 @@ def all_lessons() -> Iterator[Lesson]:
 
 
 def number_of(name: str) -> int:
-    """Where a lesson stands, from 1."""
+    """A lesson's number, from 1."""
     return NAMES.index(name) + 1
 
 

@@ -1,4 +1,4 @@
-"""Lesson 14: an operation with a backward of one's own."""
+"""Lesson 14: a custom operation with its own backward."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What arrives: gradients, inputs and states of every kind, sent through a computation one at a time."""
+"""Sends incoming gradients, inputs and states of every kind through a computation, one at a time."""

@@ -1,7 +1,7 @@
-"""Two gradients of the same values: are they the same, but for rounding?
+"""Whether two gradients of the same values agree up to rounding.
 
-Both were computed by the same rule, at the same point, from the same numbers, so they may differ by the
-order of sums only. How much rounding that is, is measured where it matters: by inputs moved by a few
+Both were computed by the same rule, at the same point, from the same numbers, so they may differ only in
+the order of summation. Where it matters, the rounding is measured, by moving the inputs by a few
 roundings.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 from ..report.findings import Entry
 from .problem import Problem, Rows
 
-_ROUNDINGS = 64.0  # of the largest number that a gradient was made from
-_FLOAT32 = 1e-6  # of a gradient: constants may be rounded to float32
-_MOST = 6  # entries that are shown
+_ROUNDINGS = 64.0  # of the largest number that contributes to a gradient
+_FLOAT32 = 1e-6  # of a gradient: constants may have been rounded to float32
+_MOST = 6  # entries shown
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Difference:
 
 
 Spread = Callable[[], Rows]
-"""How far rounding moves each gradient; measured when it is first asked for."""
+"""How far rounding moves each gradient; measured lazily."""
 
 
 def difference(
@@ -45,7 +45,7 @@ def difference(
     spread: Spread,
     least: float = 0.0,
 ) -> Difference | None:
-    """Where `found` is another gradient than `expected`; `reach` is how large its parts are."""
+    """Where `found` differs from `expected`; `reach` is how large their terms are."""
     if plainly_the_same(problem, found, expected, reach, least):
         return None
     wrong = _wrong(problem, found, expected, reach, None, least)
@@ -62,7 +62,7 @@ def difference(
 def plainly_the_same(
     problem: Problem, found: Rows, expected: Rows, reach: Rows, least: float = 0.0
 ) -> bool:
-    """The usual case, made short: everything is finite, and no entry is off by more than rounding."""
+    """Fast path for the usual case: everything is finite, and no entry is off by more than rounding."""
     room = max(_ROUNDINGS * problem.epsilon, _FLOAT32)
     for one, other, size in zip(found, expected, reach, strict=True):
         if one is None or other is None or one.shape != other.shape:
@@ -138,7 +138,7 @@ def rounding_of(problem: Problem, leaves: Sequence[Any], sent: Sequence[Any], se
             moved.append(leaf.detach() * step.to(dtype=leaf.dtype, device=leaf.device))
         try:
             there = gradients(moved)
-        except Exception:  # beside the point it may not be defined
+        except Exception:  # beside the point the function may be undefined
             continue
         for i, (one, other) in enumerate(zip(here, there, strict=True)):
             if one is not None and other is not None and one.shape == other.shape:

@@ -1,8 +1,9 @@
-"""Sends every kind of gradient, input and state through a computation, and through its custom Functions.
+"""Sends every kind of gradient, input and state through a computation and through its custom Functions.
 
-Operations of an engine stand in the whole computation; a custom Function is tried by itself as well, for
-what arrives at it inside may be of one kind only (all ones, where a sum follows). What is found is said with
-its kind. If the whole goes wrong and no custom Function does, every recorded call is tried by itself.
+An engine's operations are tested as part of the whole computation. A custom Function is also tested in
+isolation, since within the program it may only ever receive one kind of gradient (all ones before a
+sum, for example). Each finding names its kind. If the whole goes wrong and no custom Function does,
+every recorded call is tested in isolation.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _COMPARES = {
     INPUTS: "the same gradient, however inputs lie in memory",
     STATES: "the same gradient in every state",
 }
-_WHOLE, _CUSTOM = 3.0, 6.0  # seconds; a computation that takes longer is tried in fewer kinds
-_CALLS = 16  # custom calls that are tried by themselves
+_WHOLE, _CUSTOM = 3.0, 6.0  # seconds; fewer kinds are tried on computations that take longer
+_CALLS = 16  # custom calls tested in isolation
 
 
 @dataclass
 class Found:
-    """What was tried on one problem, by the question it answers."""
+    """What was tried on one problem, grouped by the question it answers."""
 
     tried: dict[str, list[str]] = field(default_factory=dict)
     wrong: list[tuple[str, Difference]] = field(default_factory=list)
@@ -59,7 +60,7 @@ def examine_arrivals(
 ) -> None:
     """Try all kinds, and write checks and suspects into the report.
 
-    `recorded` is a run at hand, and `jacobian` what backward gave for each of its outputs.
+    `recorded` is an existing run, and `jacobian` what backward gave for each of its outputs.
     """
     checks = {name: Check(name, compares) for name, compares in _COMPARES.items()}
     known = _of_ones(subject, jacobian) if recorded is not None else None
@@ -89,12 +90,12 @@ def _every_call(engine: Any, run: Callable[[], Any]) -> list[Call]:
 def _calls(
     subject: Subject, record: Callable[..., list[Call]], results: list[Any] | None = None
 ) -> list[Call]:
-    """The recorded calls, one for each line that makes it; `results` takes what came of them."""
+    """The recorded calls, one per calling line; `results` receives their results."""
     run, _ = runnable(subject)
     kept: list[Any] = [] if results is None else results
     try:
         calls = record(subject.engine, lambda: kept.extend(run()))
-    except Exception:  # what a run raises is found and said elsewhere
+    except Exception:  # errors of a run are found and reported elsewhere
         return []
     first: dict[Any, Call] = {}
     for call in calls:
@@ -110,7 +111,7 @@ def _suspects(
     seconds: float,
     results: Sequence[Any] = (),
 ) -> Iterator[Suspect]:
-    """Those of the calls that go wrong; `results` are those of the whole, where that is right."""
+    """The calls that go wrong; `results` are those of the whole program, if those are right."""
     end = time.monotonic() + seconds
     for call in calls:
         if time.monotonic() > end:
@@ -118,7 +119,7 @@ def _suspects(
         try:
             isolated = _isolated(call)
             problem = OneCall(isolated)
-        except Exception:  # it cannot be run by itself
+        except Exception:  # it cannot run in isolation
             continue
         found = _try_all(problem, seed, max(0.2, end - time.monotonic()), with_state=call.custom)
         if results and call.custom and not found.wrong and time.monotonic() < end:
@@ -142,7 +143,7 @@ def _try_elsewhere(
 
 
 def remembering(subject: Subject) -> list[Suspect]:
-    """The custom Functions of a computation whose gradient was another the first time."""
+    """The custom Functions of a computation whose gradient was different the first time."""
     note = "the first time it gave another gradient for the same inputs: it keeps state of its own"
     return [
         Suspect(call.name, call.node_name, call.module, call.site, [], note)
@@ -162,7 +163,7 @@ def _isolated(call: Call) -> Isolated:
 
 
 def _of_ones(subject: Subject, jacobian: Any) -> Rows | None:
-    """What backward gave for a gradient of ones, if it was sent one already: to a single number."""
+    """What backward gave for a gradient of ones, if it has already received one: for a scalar result."""
     if jacobian is None or subject.size != 1 or any(t.is_complex() for _, t in subject.outputs):
         return None
     if any(leaf.tensor.is_complex() for leaf in subject.leaves):
@@ -195,7 +196,7 @@ def _try_all(
     try:
         asked, outputs = recorded or problem.recorded(leaves)
         incoming = Incoming(problem, asked, outputs, seed, of_ones)
-    except Exception:  # what it raises for plain inputs is found and said elsewhere
+    except Exception:  # errors on plain inputs are found and reported elsewhere
         return found
     if not any(out.requires_grad and out.numel() for out in outputs):
         return found
@@ -215,7 +216,7 @@ def _try_all(
 
 
 def _follow(found: Found, question: str, outcomes: Iterator[Any]) -> None:
-    """Go through the kinds until one goes wrong; a kind for which it raises is told of."""
+    """Go through the kinds until one goes wrong; a kind for which it raises is reported."""
     while True:
         try:
             kind, difference = next(outcomes)
@@ -235,7 +236,7 @@ def _follow(found: Found, question: str, outcomes: Iterator[Any]) -> None:
             return
 
 
-# --- what is said --------------------------------------------------------------------------------
+# --- reports -------------------------------------------------------------------------------------
 
 
 def _count(checks: dict[str, Check], found: Found, name: str) -> None:

@@ -1,9 +1,9 @@
-"""Incoming gradients of every kind: how they lie in memory, how large they are, what they belong to.
+"""Incoming gradients of every kind: by memory layout, by magnitude, by what shares them.
 
-Backward is linear, so what a kind must give follows from plain gradients: that of u is that of u + c
-less that of c, where c is random; that of s·c is s times that of c; that of zero is zero. How a gradient
-lies in memory, and whether it is recorded itself, must make no difference at all; and it is not the
-rule's own to change, for another node may hold it as well.
+Backward is linear, so the expected result of each kind follows from plain gradients: that of u is that
+of u + c minus that of c, where c is random; that of s·c is s times that of c; that of zero is zero. The
+memory layout of an incoming gradient, and whether it is recorded itself, must make no difference at
+all; and a rule must not modify it in place, because another node may hold it as well.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .problem import Problem, Rows
 
 ONES = "all ones"
 _TINY, _HUGE = (1e-11, 1e-30), (1e7, 1e20)
-_PARTS = 4  # outputs that are tried alone
+_PARTS = 4  # outputs tried alone
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sent:
 
     kind: str
     arriving: list[Any]
-    scale: float | None = None  # times the random one; None: a gradient of its own
+    scale: float | None = None  # times the random one; None: its own gradient
 
 
 class Incoming:
@@ -62,7 +62,7 @@ class Incoming:
 
     @cached_property
     def _faintest(self) -> float:
-        """Gradients that vanish are what is left of terms as large as the outputs over the inputs, rounded."""
+        """The rounding in a vanishing gradient: a residue of cancelling terms of size output over input."""
         largest, least = (
             [np.abs(as_numpy(t)[np.isfinite(as_numpy(t))]).max(initial=0.0) for t in tensors]
             for tensors in (self.outputs, self.leaves)
@@ -75,7 +75,7 @@ class Incoming:
     # --- the kinds -----------------------------------------------------------------------------
 
     def kinds(self) -> Iterator[Sent]:
-        """Each kind, made when it is its turn."""
+        """Yield each kind, made lazily."""
         outputs, c = self.outputs, self.any
         ones = [self._filled(out, 1.0) for out in outputs]
         if len(outputs) == 1 and outputs[0].numel() == 1 and not c[0].is_complex():
@@ -84,7 +84,7 @@ class Incoming:
             yield Sent("negative", [-t for t in ones], -1.0 / number)
         else:
             yield Sent(ONES, ones)
-        if all(out.numel() <= 1 for out in outputs):  # one number lies the same in all ways
+        if all(out.numel() <= 1 for out in outputs):  # a single number has only one layout
             yield Sent(f"very small ({_TINY[-1]:g})", [t * _TINY[-1] for t in c], _TINY[-1])
             yield Sent(f"very large ({_HUGE[-1]:g})", [t * _HUGE[-1] for t in c], _HUGE[-1])
             if len(outputs) > 1:
@@ -114,7 +114,7 @@ class Incoming:
         yield Sent("exactly zero", [t * 0 for t in c], 0.0)
 
     def differences(self, spread: Spread, stop: Callable[[], bool]) -> Iterator[Any]:
-        """What is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
+        """Yield what is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
         for sent in self.kinds():
             if stop():
                 return
@@ -143,7 +143,7 @@ class Incoming:
         least = 0.0
         if sent.scale:
             info = self.problem.engine.finfo(self.outputs[0].dtype)
-            least = 1e6 * float(info.tiny)  # what underflows on the way is nobody's mistake
+            least = 1e6 * float(info.tiny)  # underflow along the way is nobody's mistake
             expected = [_within(row, float(info.max)) for row in expected]
             if not _as_finite(found, expected) and self._overflows(abs(sent.scale), info):
                 return None
@@ -157,7 +157,7 @@ class Incoming:
         return wrong and (self._ignored(found, expected, spread) or wrong)
 
     def _ignored(self, found: Rows, expected: Rows, spread: Spread) -> Difference | None:
-        """Whether it goes wrong because what arrives plays no part: zeros give the same as any other gradient."""
+        """Whether the rule ignores what arrives: zeros give the same as any other gradient."""
         odd = [
             i
             for i, (one, plain) in enumerate(zip(found, self.plain, strict=True))
@@ -175,7 +175,7 @@ class Incoming:
         return difference(self.problem, IGNORED, of_zeros, nothing, nothing, spread)
 
     def _overflows(self, scale: float, info: Any) -> bool:
-        """Whether a gradient on the way is so large that this many times as much is beyond the dtype."""
+        """Whether some gradient along the way, scaled by this factor, would overflow the dtype."""
         sizes = [0.0]
 
         def note(grad_inputs: Any, grad_outputs: Any) -> None:
@@ -194,7 +194,7 @@ class Incoming:
         return max(sizes) > float(info.max) / scale
 
     def _by_sums(self, arriving: Sequence[Any]) -> tuple[Rows, Rows]:
-        """What a gradient u must give: that of u + c less that of c."""
+        """What a gradient u must give: the result for u + c minus that for c."""
         both = self.pulled([u.contiguous() + c for u, c in zip(arriving, self.any, strict=True)])
         with np.errstate(all="ignore"):
             expected = [None if a is None else a - b for a, b in zip(both, self.plain, strict=True)]
@@ -209,26 +209,26 @@ class Incoming:
         sent = [t.detach().clone().requires_grad_() for t in self.any]
         try:
             found = self.pulled(sent, create_graph=True)
-        except Exception as error:  # a backward that can be differentiated once says so
+        except Exception as error:  # a backward that can be differentiated only once says so
             if "once_differentiable" in str(error) or "twice" in str(error):
                 return None
             raise
         return difference(self.problem, kind, found, self.plain, self.plain, spread)
 
     def _parts(self) -> list[int]:
-        """The outputs that may be used alone, so that no gradient at all arrives at the others."""
+        """The outputs that may be used alone, so that the others receive no gradient at all."""
         live = [i for i, out in enumerate(self.outputs) if out.requires_grad]
         return live[:_PARTS] if len(live) > 1 else []
 
     def _of_one_output(self, number: int, kind: str, spread: Spread) -> Difference | None:
-        """The gradient of one output, where the others get none and where they get zeros."""
+        """The gradient of one output, with none for the others and with zeros for the others."""
         alone = [c if i == number else None for i, c in enumerate(self.any)]
         zeros = [c if i == number else c * 0 for i, c in enumerate(self.any)]
         expected = self.pulled(zeros)
         return difference(self.problem, kind, self.pulled(alone), expected, self.plain, spread)
 
     def _left_alone(self) -> Difference | None:
-        """Whether a gradient that another may hold too was changed."""
+        """Whether a gradient that may be shared was modified."""
         return None if self.left_alone else Difference(CHANGED_IN_PLACE, [], 1, 0.0, 0.0)
 
     # --- making them ---------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def _as_finite(found: Rows, expected: Rows) -> bool:
 
 
 def _within(row: Any, largest: float) -> Any:
-    """What overflows on the way is nobody's mistake: not compared."""
+    """Entries that overflow along the way are nobody's mistake and are not compared."""
     if row is None:
         return None
     with np.errstate(all="ignore"):

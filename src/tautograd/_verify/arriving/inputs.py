@@ -1,7 +1,7 @@
-"""Inputs of every kind: how they lie in memory, whether they have any numbers, which want a gradient.
+"""Inputs of every kind: by memory layout, empty ones, and which of them require a gradient.
 
-The gradient by an input depends on its values alone. One that refuses a kind with an error is told of; one
-that computes another function for it (as `as_strided` does) has another gradient by right.
+The gradient by an input depends on its values alone. A rule that refuses a kind with an error is
+reported; one that computes another function for it (as `as_strided` does) rightly has another gradient.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .problem import Problem, Rows
 
 
 class Inputs:
-    """A problem whose inputs come in other ways.
+    """A problem whose inputs come in other forms.
 
-    `plain` are the gradients and the outputs that its values, as they are, have given before.
+    `plain` are the gradients and the outputs for its values in their original form.
     """
 
     def __init__(
@@ -31,8 +31,8 @@ class Inputs:
         self.refusals: dict[str, str] = {}
 
     def differences(self, spread: Spread, stop: Callable[[], bool]) -> Iterator[Any]:
-        """What is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
-        # What is right for everything at once is right for each; only else it is asked which it is.
+        """Yield what is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
+        # If all inputs together are right, each one is; only otherwise look for the one that fails.
         at_once = list(self._laid_out("not contiguous", not_contiguous, spread, stop, same=True))
         right = all(found is None for _, found in at_once) and not self.refusals
         for kind, lay_out in SAME_NUMBERS.items():
@@ -47,7 +47,7 @@ class Inputs:
         yield "empty", self._empty()
 
     def _fewer_numbers(self) -> list[tuple[str, Any]]:
-        """Expanded and overlapping ones; of the two ways to expand one, drawn by the seed, for a whole."""
+        """Expanded and overlapping inputs; for a whole program, the seed picks one way to expand."""
         kinds = list(FEWER_NUMBERS.items())
         if not self.problem.is_whole:
             return kinds
@@ -61,7 +61,7 @@ class Inputs:
         stop: Callable[[], bool],
         same: bool,
     ) -> Iterator[Any]:
-        """All inputs that can lie in memory this way, and each of them alone."""
+        """All inputs that can have this layout, and each of them alone."""
         made = [
             lay_out(self.problem.engine, t) if self.problem.may_be_laid_out(i) else t
             for i, t in enumerate(self.values)
@@ -88,7 +88,7 @@ class Inputs:
             self.refusals[kind] = f"{type(error).__name__}: {error}"
             return None
         if not _alike(outputs, plain_outputs, self.problem.epsilon):
-            return None  # another function of these numbers: it has another gradient
+            return None  # a different function of these numbers, with a different gradient
         return difference(self.problem, kind, found, plain, plain, spread)
 
     def _gradients(
@@ -100,7 +100,7 @@ class Inputs:
     # --- a gradient of some only ---------------------------------------------------------------
 
     def _in_part(self, spread: Spread, stop: Callable[[], bool]) -> Iterator[Any]:
-        """Each input alone wants a gradient, then each alone wants none."""
+        """Each input alone requires a gradient, then each alone requires none."""
         count = len(self.values)
         if not 2 <= count <= 6:
             return
@@ -126,7 +126,7 @@ class Inputs:
     # --- no numbers ----------------------------------------------------------------------------
 
     def _empty(self) -> Difference | None:
-        """Results without numbers have a gradient of zero by all that has some."""
+        """Results without elements have a zero gradient by every input that has some."""
         rows = [int(t.shape[0]) for t in self.values if t.dim()]
         if not rows:
             return None

@@ -1,7 +1,8 @@
-"""How the same numbers can lie in memory: transposed, with gaps, offset, expanded, overlapping.
+"""Memory layouts for the same numbers: transposed, with gaps, offset, expanded, overlapping.
 
-Each gives the tensor itself where it cannot lie that way. Expanded and overlapping ones hold fewer numbers
-than they show, so their values are others; what they must be compared with is a plain copy of them.
+Each function returns the tensor itself where it cannot have that layout. Expanded and overlapping
+tensors hold fewer numbers than they show, so their values differ; the reference is a plain copy of
+them.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Any
 
 
 def transposed(engine: Any, tensor: Any) -> Any:
-    """Columns before rows."""
+    """Column-major order."""
     if tensor.dim() < 2 or min(tensor.shape[0], tensor.shape[-1]) < 2:
         return tensor
     return tensor.detach().transpose(0, -1).contiguous().transpose(0, -1)
 
 
 def strided(engine: Any, tensor: Any) -> Any:
-    """Every second number of its memory."""
+    """A view of every second number in memory."""
     if not tensor.dim() or not tensor.numel():
         return tensor
     return engine.stack([tensor.detach(), tensor.detach() * 0 + 7], -1)[..., 0]
@@ -32,7 +33,7 @@ def with_offset(engine: Any, tensor: Any) -> Any:
 
 
 def expanded(engine: Any, tensor: Any, dim: int | None) -> Any:
-    """One row (or column, or number) that is shown again and again, with a stride of zero."""
+    """One row (or column, or number) repeated with a stride of zero."""
     if not tensor.dim() or not tensor.numel():
         return tensor
     shape = tuple(tensor.shape)
@@ -55,7 +56,7 @@ def overlapping(engine: Any, tensor: Any) -> Any:
 
 
 def not_contiguous(engine: Any, tensor: Any) -> Any:
-    """Everything at once that leaves the numbers as they are: transposed, with gaps, offset."""
+    """All layouts that keep the numbers, at once: transposed, with gaps, offset."""
     if not tensor.dim() or not tensor.numel():
         return tensor
     apart = tensor.detach().transpose(0, -1)
@@ -68,7 +69,7 @@ SAME_NUMBERS = {
     "not contiguous (every second number)": strided,
     "offset in memory": with_offset,
 }
-"""The same numbers, laid out otherwise; all of these at once are `not_contiguous`."""
+"""Layouts of the same numbers; `not_contiguous` is all of these at once."""
 
 FEWER_NUMBERS = {
     "expanded along the first dimension": lambda engine, t: expanded(engine, t, 0),

@@ -1,8 +1,8 @@
-"""What the kinds are tried on: a whole computation, or one call of it, by its leaves and its outputs.
+"""What the kinds are tried on: a whole computation or one call of it, by its leaves and outputs.
 
-Both are asked the same question again and again: here are leaves, lying in memory like this, and here is
-what arrives at the outputs; which gradients come back? Whatever the kind, they must be those that plain
-leaves and plain gradients of the same values give.
+Both answer the same question again and again: given leaves with this layout, and this incoming
+gradient at the outputs, which gradients come back? For every kind they must equal those of plain
+leaves and plain gradients of the same values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rows = list[Any]
 
 
 class Problem:
-    """Leaves to start from, and the outputs that they lead to."""
+    """Leaves to start from, and the outputs computed from them."""
 
     is_whole = False
 
@@ -32,11 +32,11 @@ class Problem:
         self.engine, self.epsilon = engine, epsilon
 
     def leaves(self) -> list[Any]:
-        """Fresh plain tensors of the values to try."""
+        """Fresh plain tensors with the values to try."""
         raise NotImplementedError
 
     def outputs(self, leaves: Sequence[Any]) -> list[Any]:
-        """The floating-point results from these leaves, as they are recorded."""
+        """The floating-point results from these leaves, as recorded."""
         raise NotImplementedError
 
     def name(self, number: int) -> str:
@@ -44,11 +44,11 @@ class Problem:
         raise NotImplementedError
 
     def may_be_laid_out(self, number: int) -> bool:
-        """Whether a leaf may come in any layout: a parameter lies as its module made it."""
+        """Whether a leaf may have any layout: a parameter keeps the one its module gave it."""
         return True
 
     def precision(self) -> Any:
-        """The context that backward runs in."""
+        """The context in which backward runs."""
         return nullcontext()
 
     # --- gradients -----------------------------------------------------------------------------
@@ -65,9 +65,9 @@ class Problem:
     def pulled(
         self, leaves: Sequence[Any], outputs: Sequence[Any], arriving: Sequence[Any], **options: Any
     ) -> Rows:
-        """The gradient of each leaf that wants one, as arrays; zeros where none came.
+        """The gradient of each leaf that requires one, as arrays; zeros where none came.
 
-        Where nothing arrives (`None`) the output counts as one that nobody uses.
+        An output that receives nothing (`None`) counts as unused.
         """
         live = [i for i, out in enumerate(outputs) if out.requires_grad and arriving[i] is not None]
         asked = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]
@@ -93,7 +93,7 @@ class Problem:
 
 
 class Whole(Problem):
-    """The computation as it is given to `verify`."""
+    """The computation as passed to `verify`."""
 
     is_whole = True
 
@@ -118,7 +118,7 @@ class Whole(Problem):
 
 
 class OneCall(Problem):
-    """One recorded call, away from the rest."""
+    """One recorded call, isolated from the rest."""
 
     def __init__(self, isolated: Isolated) -> None:
         super().__init__(isolated.engine, isolated.epsilon)

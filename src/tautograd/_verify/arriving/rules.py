@@ -1,8 +1,9 @@
-"""A custom Function by itself: is its rule right for other gradients than those that arrive here?
+"""A custom Function in isolation: is its rule right for gradients other than those that arrive here?
 
-Where all that follows is a sum, nothing but ones arrives, and a rule that exchanges two entries looks right. So
-each is held against differences with random gradients as well. One that is not its derivative for what does arrive
-either, in a computation whose gradient is right, is made up for elsewhere: that is the program's own affair.
+If a sum follows, only ones arrive, and a rule that swaps two entries looks right. So each rule is also
+compared with differences for random gradients. A rule that is not its derivative even for what does
+arrive, in a computation whose gradient is right, is compensated elsewhere: that is the program's own
+business.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ELSEWHERE = "another than what arrives here"
 def wrong_elsewhere(
     problem: Problem, isolated: Isolated, call: Call, results: Sequence[Any], seed: int
 ) -> Difference | None:
-    """Where a rule is not the derivative, though it is for what arrives from these results."""
+    """Where a rule is not the derivative, though it is for the gradients these results send."""
     verdict = check_rule(isolated, seed)
     if not verdict.wrong:
         return None
@@ -44,7 +45,7 @@ def wrong_elsewhere(
 
 
 def _arriving(call: Call, isolated: Isolated, results: Sequence[Any], seed: int) -> Any:
-    """What a random gradient of the results makes arrive at a call, as one row; None if nothing does."""
+    """What arrives at a call for a random gradient of the results, as one row; None if nothing does."""
     engine = call.engine
     random = np.random.default_rng(seed)
     live = [out for out in results if out.requires_grad]

@@ -1,6 +1,6 @@
-"""States of every kind: the same call again, in another thread, and after one that raised.
+"""Runs in different states: the same call again, in another thread, and after one that raised.
 
-A rule that remembers something gives right gradients until it remembers the wrong thing.
+A rule that keeps state gives right gradients until it has kept the wrong thing.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from .inputs import _alike
 from .problem import Problem, Rows
 
 _AGAIN = 12
-_PLACES = 4  # of a call at which an error is raised inside
+_PLACES = 4  # places in a call at which an error is raised
 
 
 class _Interrupted(RuntimeError):
-    """Raised inside of a call on purpose."""
+    """Raised inside a call on purpose."""
 
 
 class States:
-    """A problem that is run from other states."""
+    """A problem run from other states."""
 
     def __init__(self, problem: Problem, sent: Sequence[Any], plain: Rows) -> None:
         self.problem, self.sent, self.plain = problem, sent, plain
         self.leaves = problem.leaves()
 
     def differences(self, stop: Callable[[], bool]) -> Iterator[Any]:
-        """What is tried: its name, and a `Difference` where it goes wrong."""
+        """Yield what is tried: its name, and a `Difference` where it goes wrong."""
         found = None
         for count in range(_AGAIN):
             found = self._compared(f"call {count + 2} with the same inputs", self._run())
@@ -59,8 +59,8 @@ class States:
         found, outputs = result
         _, here = self.problem.recorded(self.leaves)
         if not _alike(outputs, here, self.problem.epsilon):
-            return None  # a context of this thread's (autocast, say) makes it another function
-        # The same numbers by the same rule: nothing is rounded otherwise than before.
+            return None  # thread-local context (autocast, say) makes it a different function
+        # The same numbers by the same rule: all rounding is identical.
         exact: Rows = [None] * len(found)
         return difference(self.problem, kind, found, self.plain, self.plain, lambda: exact)
 
@@ -74,7 +74,7 @@ class States:
         return None
 
     def _raises_at(self, place: int) -> bool:
-        """Whether it was interrupted at its `place`-th operation; it has no more than it had."""
+        """Whether it was interrupted at its `place`-th operation; false if it has fewer."""
         calls = 0
 
         def see(function: Any, args: Any, kwargs: Any) -> Any:
@@ -89,13 +89,13 @@ class States:
                 self.problem.recorded(self.leaves)
         except _Interrupted:
             return True
-        except Exception:  # it turned the error into one of its own
+        except Exception:  # it wrapped the error in one of its own
             return calls >= place
         return False
 
 
 def _elsewhere(work: Callable[[], Any]) -> Any:
-    """What some work gives in a thread of its own."""
+    """Run some work in a new thread and return its result."""
     results: list[Any] = []
     errors: list[BaseException] = []
 

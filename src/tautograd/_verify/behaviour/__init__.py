@@ -1,1 +1,1 @@
-"""What a computation does apart from its gradient: on odd inputs, on devices, over a training run."""
+"""What a computation does apart from its gradient: on odd inputs, across devices, during training."""

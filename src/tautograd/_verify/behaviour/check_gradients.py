@@ -1,7 +1,7 @@
-"""`check_gradients`: one line per parameter with the norm of its gradient and a verdict.
+"""`check_gradients`: one line per parameter with its gradient norm and a verdict.
 
-By absolute bounds, as tutorials teach it; or, with `relative=True`, by what is usual for each
-parameter: its own history and the size of its update beside its weight.
+Judged by absolute bounds, as tutorials teach; or, with `relative=True`, by what is usual for each
+parameter: its own history and the size of its update relative to its weight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GradientRow(Plain):
 
     name: str
     shape: tuple[int, ...]
-    norm: float | None  # None: there is no gradient
+    norm: float | None  # None if there is no gradient
     verdict: str
     note: str = ""
     usual: float | None = None  # the median of its history
@@ -52,7 +52,7 @@ class GradientTable(Plain):
 
     @property
     def total_norm(self) -> float:
-        """The norm of all gradients together."""
+        """The norm of all gradients taken together."""
         return math.hypot(*(row.norm for row in self.rows if row.norm is not None))
 
     def __iter__(self) -> Iterator[GradientRow]:
@@ -69,7 +69,7 @@ class GradientTable(Plain):
 
     @property
     def summary(self) -> str:
-        """One line: how many of each verdict, and the norm of all gradients together."""
+        """One line: the count of each verdict, and the norm of all gradients together."""
         count = len(self.rows)
         verdicts = tallied([row.verdict for row in self.rows], VERDICTS)
         text = f"{count} parameter{'s' * (count != 1)}: {verdicts}"
@@ -113,12 +113,12 @@ def check_gradients(
 ) -> GradientTable:
     """The norm of each parameter's gradient, and whether it is fine; call it after `backward()`.
 
-    `model` is a module, or its parameters by name. A norm above `exploding` or below `vanishing` is
-    told as such, a gradient of all zeros, one that holds `nan` or `inf`, and a missing one too.
+    `model` is a module, or its parameters by name. Norms above `exploding` or below `vanishing` are
+    reported, as are gradients that are all zeros, contain `nan` or `inf`, or are missing.
 
     With `relative=True` the two bounds are not used: a gradient is judged by its own history, which
-    this function keeps per model from call to call (or in `history`), and with `lr` also by the size
-    of the update, `lr * norm`, beside the weight: about 1e-3 is usual, above 1e-1 alarming.
+    this function keeps per model across calls (or in `history`), and with `lr` also by the size
+    of the update, `lr * norm`, relative to the weight: about 1e-3 is usual, above 1e-1 alarming.
     """
     named = _named(model)
     _check_bounds(exploding, vanishing, lr, history)
@@ -216,7 +216,7 @@ def _by_bounds(norm: float | None, exploding: float, vanishing: float) -> tuple[
 def _row(
     name: str, parameter: Any, norm: float | None, judged: tuple[str, str], **more: Any
 ) -> GradientRow:
-    """A row with this verdict, unless the gradient is missing, not finite or zero."""
+    """A row with this verdict, unless the gradient is missing, non-finite or zero."""
     try:
         shape = tuple(parameter.shape)
     except RuntimeError:  # a lazy parameter has none yet
@@ -246,7 +246,7 @@ def _by_history(
             judged = "exploding", f"{norm / usual:.3g} times the usual"
         else:
             judged = "vanishing", f"1/{usual / norm:.3g} of the usual"
-    # Biases start at 0, so their first updates are large beside them and mean nothing.
+    # Biases start at 0, so their first updates are large relative to them and mean nothing.
     elif update is not None and update > _LARGE_UPDATE and parameter.dim() > 1:
         judged = "exploding", f"the update is {update:.2g} of the weight; about 1e-3 is usual"
     elif norm and usual is None:

@@ -1,8 +1,8 @@
-"""`compare_devices`: one computation on the CPU in float64, and on every device in less precision.
+"""`compare_devices`: one computation on the CPU in float64, and on every device in lower precision.
 
-Outputs and gradients are compared tensor by tensor, and for a module also step by step, to name the
-first part whose result differs by more than its precision explains. What a precision explains is
-measured: the float64 run is repeated with inputs and parameters moved by one rounding of the other.
+Outputs and gradients are compared tensor by tensor, and for a module also step by step, to find the
+first part whose result differs by more than its precision explains. That amount is measured: the
+float64 run is repeated with inputs and parameters moved by one rounding of the lower precision.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..subject.runs import error_line, pulled_back, run_once
 from .device_table import DeviceRow, DeviceTable, Parting
 from .module_steps import Trace, recording
 
-_NUDGES = 3  # float64 runs from values moved by a rounding
-_AS_THE_CPU = 8.0  # times the error of the CPU in the same precision is nothing to speak of
+_NUDGES = 3  # float64 runs from values moved by one rounding
+_AS_THE_CPU = 8.0  # errors up to this many times the CPU's in the same precision are ignored
 
 
 def accelerators(engine: Any) -> list[str]:
-    """The devices other than the CPU that the engine can compute on here."""
+    """The devices other than the CPU on which the engine can compute here."""
     found = []
     if engine.cuda.is_available():
         found += [f"cuda:{i}" for i in range(engine.cuda.device_count())]
@@ -49,9 +49,9 @@ def compare_devices(
 ) -> DeviceTable:
     """Run a function or module on each device, and compare outputs and gradients.
 
-    `inputs` is a tensor, a tuple of arguments, or a dictionary of keyword arguments. `devices` are
-    the CPU and every accelerator there is unless given, `dtypes` float32. Random numbers are seeded
-    with `seed` before each run; they are others on another kind of device.
+    `inputs` is a tensor, a tuple of arguments, or a dictionary of keyword arguments. `devices` defaults
+    to the CPU and every available accelerator, `dtypes` to float32. Random numbers are seeded with
+    `seed` before each run; the streams differ between kinds of device.
     """
     if not callable(subject):
         raise TypeError(f"subject: a function or a module is needed, not {type(subject).__name__}")
@@ -62,7 +62,7 @@ def compare_devices(
     chosen = _devices(engine, devices, found)
     kinds = _dtypes(engine, dtypes)
     for device in chosen:
-        engine.zeros((), device=device)  # its random stream exists from now on, and can be put back
+        engine.zeros((), device=device)  # creates the device's random stream, to be restored
     with Untouched(engine, subject, call.args, call.kwargs), engine.enable_grad():
         reference = _run(engine, call, "cpu", engine.float64, seed)
         table = DeviceTable(title_of(subject), [], [])
@@ -130,7 +130,7 @@ def _run(
     nudge: float = 0.0,
     nudge_seed: int = 0,
 ) -> Trace:
-    """Outputs and gradients on one device; with `nudge`, from values moved by that relative step."""
+    """Outputs and gradients on one device; `nudge` moves the values by that relative step."""
     trace = Trace(device, dtype)
     try:
         copied = moved_call(engine, call, device, dtype)
@@ -156,7 +156,7 @@ def _run(
 
 
 def _nudged(engine: Any, call: Call, relative: float, seed: int) -> Call:
-    """The same call, its inputs and its module's parameters off by one rounding each."""
+    """The same call with its inputs and its module's parameters each moved by one rounding."""
     random = np.random.default_rng(seed)
 
     def change(_: str, tensor: Any) -> Any:
@@ -182,7 +182,7 @@ def _compare(
     trace: Trace,
     cpu_errors: dict[str, float],
 ) -> None:
-    """Add the rows of one run, and where it parts from the reference."""
+    """Add the rows of one run, and the point where it departs from the reference."""
     name, epsilon = _name(trace.dtype), _epsilon(engine, trace.dtype)
     if trace.error:
         table.rows.append(_failed(trace.device, trace.dtype, trace.error))
@@ -202,7 +202,7 @@ def _compare(
         verdict, note = ("within rounding" if off.relative <= allowed else "differs"), off.note
         if verdict == "differs" and others:
             verdict = "other random numbers"
-        # The bias before a batch norm, say: its gradient is 0, and what is there is rounding.
+        # The bias before a batch norm, say: its true gradient is 0, and what is there is rounding.
         nothing = key.startswith("gradient of ") and size_of(expected) <= epsilon * scale
         if verdict == "differs" and nothing and off.absolute <= rounding(epsilon, expected) * scale:
             verdict, note = "within rounding", "nothing but rounding: it should be 0"

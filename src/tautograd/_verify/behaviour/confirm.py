@@ -1,7 +1,7 @@
-"""`confirm`: what a computation was seen to do, apart from whether its gradient is right.
+"""`confirm`: observes what a computation does, apart from whether its gradient is right.
 
 Shapes, dtypes and devices; which leaves get a gradient; what train() and eval() change; whether it is
-random, keeps state from call to call, or modifies its inputs. Everything is as before afterwards.
+random, keeps state between calls, or modifies its inputs. All state is restored afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..subject.train_eval import ModuleFacts, observe_modes
 
 @dataclass(frozen=True)
 class TensorFacts(Plain):
-    """A tensor that went in or came out."""
+    """An input or output tensor."""
 
     name: str
     shape: tuple[int, ...]
@@ -47,23 +47,23 @@ class Confirmed(Plain):
     no_gradient: list[str] = field(default_factory=list)
     zero_gradient: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
-    deterministic: bool | None = None  # same state, same random numbers: same bits
+    deterministic: bool | None = None  # same state and random numbers give the same bits
     random: bool | None = None  # draws random numbers, and the result depends on them
-    streams: list[str] = field(default_factory=list)  # what it draws from: 'cpu', 'numpy', …
+    streams: list[str] = field(default_factory=list)  # the sources it draws from: 'cpu', 'numpy', …
     hidden_state: list[str] = field(default_factory=list)  # outputs that change from call to call
     modifies_inputs: list[str] = field(default_factory=list)
     module: ModuleFacts | None = None
-    error: str = ""  # why it could not be run
+    error: str = ""  # why it failed to run
     backward_error: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether it ran, and does the same each time it is given the same."""
+        """Whether it ran and gives the same result every time for the same input."""
         failed = self.error or self.backward_error or self.deterministic is False
         return not (failed or self.hidden_state or self.modifies_inputs)
 
     def sentences(self) -> list[str]:
-        """What was observed, a sentence each."""
+        """What was observed, one sentence each."""
         return list(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -122,7 +122,7 @@ class Confirmed(Plain):
 
 
 def confirm(subject: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Confirmed:
-    """Run a function or module on these inputs several times, and tell what it does."""
+    """Run a function or module on these inputs several times, and report what it does."""
     if not callable(subject):
         raise TypeError(f"subject: a function or a module is needed, not {type(subject).__name__}")
     call = Call(subject, args, kwargs)
@@ -157,7 +157,7 @@ def confirm(subject: Any, args: Any = (), kwargs: Mapping[str, Any] | None = Non
 
 
 def _changes_when_repeated(engine: Any, call: Call, state: Untouched) -> list[str]:
-    """The outputs that differ in a second or third call from the same random numbers."""
+    """The outputs that differ in a second or third call with the same random numbers."""
     first = run_once(engine, call, state)
     changed: list[str] = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What `compare_devices` found: a row per tensor and device, and where a device parts."""
+"""The result of `compare_devices`: a row per tensor and device, and where a device departs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HARMLESS = "within rounding", "other random numbers"
 
 @dataclass(frozen=True)
 class DeviceRow(Plain):
-    """One tensor on one device in one precision, beside the CPU in float64."""
+    """One tensor on one device in one precision, compared with the CPU in float64."""
 
     device: str
     dtype: str
@@ -28,14 +28,14 @@ class DeviceRow(Plain):
 
 @dataclass(frozen=True)
 class Parting(Plain):
-    """Where a run first leaves the reference."""
+    """The first place where a run departs from the reference."""
 
     device: str
     dtype: str
     where: str
     relative: float
     allowed: float
-    random: bool = False  # it draws random numbers, which are others on this device
+    random: bool = False  # it draws random numbers, which differ on this device
 
     def __str__(self) -> str:
         why = "it draws random numbers" if self.random else f"{self.allowed:.1g} is explained"
@@ -57,7 +57,7 @@ class DeviceTable(Plain):
 
     @property
     def ok(self) -> bool:
-        """Whether every device ran it, and gave the same within rounding."""
+        """Whether every device ran it and agreed within rounding."""
         return all(row.verdict in _HARMLESS for row in self.rows)
 
     def __iter__(self) -> Iterator[DeviceRow]:

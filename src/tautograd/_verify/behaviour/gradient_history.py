@@ -1,7 +1,7 @@
-"""How large each parameter's gradient usually is, remembered per model for `check_gradients`.
+"""How large each parameter's gradient usually is, kept per model for `check_gradients`.
 
-Norms are kept as logarithms, because gradients change by factors. What is usual is the median of
-the last ones, and how much they scatter the median distance from it: a few outliers move neither.
+Norms are kept as logarithms, because gradients change by factors. The usual norm is the median of
+recent ones, and the spread is their median distance from it: a few outliers move neither.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-ENOUGH = 5  # norms before a parameter can be judged by them
+ENOUGH = 5  # norms needed before a parameter can be judged
 _KEPT = 100
 _LEAST_SPREAD = 0.15  # decades: a factor of 1.4, however steady the gradient was
 _TO_SIGMA = 1.4826  # the median distance of a normal distribution, as its standard deviation
 
 
 class GradientHistory:
-    """The last norms of each parameter's gradient, by name."""
+    """Recent gradient norms of each parameter, by name."""
 
     def __init__(self, length: int = _KEPT) -> None:
         if length < ENOUGH:
@@ -28,15 +28,15 @@ class GradientHistory:
         self._logs: dict[str, deque[float]] = {}
 
     def __len__(self) -> int:
-        """How many norms the best known parameter has."""
+        """The number of norms kept for the parameter with the most."""
         return max(map(len, self._logs.values()), default=0)
 
     def seen(self, name: str) -> int:
-        """How many norms of this parameter are kept."""
+        """The number of norms kept for this parameter."""
         return len(self._logs.get(name, ()))
 
     def add(self, name: str, norm: float) -> None:
-        """Remember a norm; one that is zero or not finite says nothing about what is usual."""
+        """Add a norm; a zero or non-finite one says nothing about what is usual."""
         if 0.0 < norm < math.inf:
             self._logs.setdefault(name, deque(maxlen=self._length)).append(math.log10(norm))
 
@@ -58,7 +58,7 @@ class GradientHistory:
         return f"<GradientHistory of {len(self._logs)} parameters, {len(self)} steps>"
 
 
-# By identity, since tensors cannot be compared as keys; gone when the owner is.
+# By identity, since tensors do not compare as keys; released with its owner.
 _histories: dict[int, tuple[weakref.ref[Any], GradientHistory]] = {}
 
 

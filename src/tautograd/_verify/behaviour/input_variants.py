@@ -1,7 +1,7 @@
-"""The inputs to try, made from those that were given: boundary, odd and invalid ones.
+"""Inputs to try, derived from the given ones: boundary, odd and invalid.
 
 Values change in all floating-point inputs at once; shapes and dtypes in one input at a time.
-A layout (strided, expanded) is applied on the way in, so that gradients still reach the values.
+A layout (strided, expanded) is applied inside the recorded run, so that gradients still reach the values.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Variant:
 
     name: str
     call: Call
-    finite: bool = True  # neither NaN nor infinity among them
-    layout: Change | None = None  # how the values lie in memory when they are passed
+    finite: bool = True  # no NaN and no infinity among them
+    layout: Change | None = None  # the memory layout of the values when passed
     numerical: bool = True  # whether differences can be taken there
 
 
 def variants_of(engine: Any, call: Call) -> Iterator[Variant]:
-    """Each kind of input that can be made from these."""
+    """Every kind of input that can be derived from these."""
     yield Variant("normal", call)
     yield from _values(engine, call)
     yield from _sizes(call)
@@ -135,12 +135,12 @@ def _invalid(engine: Any, call: Call) -> Iterator[Variant]:
 
 
 def _instead(engine: Any, tensor: Any) -> Iterator[tuple[str, Any]]:
-    """What to pass for one tensor that it was not made for."""
+    """Values to pass in place of one tensor that the function was not made for."""
     if tensor.dim() and tensor.numel():
         yield "last dimension one more", engine.cat([tensor, tensor[..., :1]], -1)
         yield "a dimension missing", tensor[0]
         yield "a dimension too many", tensor[None]
-        if tensor.dim() > 1:  # for one dimension that is the one missing
+        if tensor.dim() > 1:  # a one-dimensional tensor has no dimension to drop
             yield "0-dimensional", tensor.reshape(-1)[0]
     kind = str(tensor.dtype).rpartition(".")[2]
     if tensor.is_complex():
@@ -158,6 +158,6 @@ def _instead(engine: Any, tensor: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _as(engine: Any, values: Any, like: Any) -> Any:
-    """Values as a tensor of another's dtype and device."""
+    """Values as a tensor with another's dtype and device."""
     made = engine.from_numpy(np.array(values)).to(dtype=like.dtype, device=like.device)
     return made.requires_grad_(like.requires_grad)

@@ -1,4 +1,4 @@
-"""What every module of a model gave, call by call, as NumPy arrays: to see where two runs part."""
+"""The output of every module of a model, call by call, as NumPy arrays: to find where two runs part."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Step:
 
     module: str  # its path, and its class
     outputs: dict[str, Any]
-    random: bool  # whether it drew random numbers itself (none of its parts did)
-    length: int  # of the longest sum it may contain
+    random: bool  # whether it drew random numbers itself (not one of its submodules)
+    length: int  # of the longest sum it may contain, in terms
 
 
 @dataclass
@@ -37,12 +37,12 @@ class Trace:
 
 @contextmanager
 def recording(engine: Any, subject: Any, steps: list[Step]) -> Iterator[None]:
-    """Note every call of every module inside, in the order in which they end."""
+    """Record every call of every submodule, in the order in which they return."""
     if not is_module(subject):
         yield
         return
     handles: list[Any] = []
-    begun: list[tuple[Any, bool]] = []  # per call under way: streams before, whether a part drew
+    begun: list[tuple[Any, bool]] = []  # per active call: streams before, whether a part drew
 
     def before(module: Any, args: Any) -> None:
         begun.append((streams(engine), False))
@@ -70,6 +70,6 @@ def recording(engine: Any, subject: Any, steps: list[Step]) -> Iterator[None]:
 
 
 def _length(module: Any, args: Any) -> int:
-    """The most numbers one result of a module may be a sum of: rows of a weight, or an input."""
+    """The most terms one element of a module's result may sum: a row of a weight or of an input."""
     held = [*module.parameters(), *outputs_of(args).values()]
     return max((t.numel() // max(1, t.shape[0]) for t in held if t.dim()), default=1)

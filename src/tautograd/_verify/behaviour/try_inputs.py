@@ -1,8 +1,8 @@
-"""`try_inputs`: what a computation does on normal, boundary, odd and invalid inputs, written down.
+"""`try_inputs`: records what a computation does on normal, boundary, odd and invalid inputs.
 
-Each case runs forward, and backward of the outputs' sum, from the same state, which is put back in
-the end. Most outcomes are only told; alarming are a NaN gradient of a finite loss at finite inputs,
-a gradient that differences contradict, and a crash whose message does not say what was wrong.
+Each case runs forward, and backward from the sum of the outputs, from the same state, which is restored
+at the end. Most outcomes are only reported; alarming are a NaN gradient of a finite loss at finite
+inputs, a gradient that differences contradict, and a crash whose message does not say what was wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OUTCOMES = (
 )
 ALARMING = "NaN gradient", "wrong", "obscure error"
 
-# What a message speaks of that tells its reader which input to mend, and how.
+# Words in a message that tell its reader which input to fix, and how.
 _TELLING = re.compile(
     r"\b(shapes?|sizes?|dim|dims|dimensions?|dimensional|[0-9]+-?D|dtypes?|types?|floating|integer"
     r"|integral|Float|Double|Half|BFloat16|Long|Int|Bool|Byte|float|int|int64|float32|float64|complex"
@@ -81,7 +81,7 @@ class Tried(Plain):
 
     @property
     def summary(self) -> str:
-        """One line: how often each outcome came."""
+        """One line: the count of each outcome."""
         outcomes = tallied([row.outcome for row in self.rows], OUTCOMES)
         return f"{len(self.rows)} kinds of input: {outcomes}."
 
@@ -108,10 +108,10 @@ def try_inputs(
     differences: bool = True,
     seconds: float = 60.0,
 ) -> Tried:
-    """Run a function or module on inputs made from these, and write down what each did.
+    """Run a function or module on inputs derived from these, and record what each did.
 
-    `differences` says whether gradients are held against finite differences where the function can
-    be evaluated around the inputs; `seconds` is the most that one case may take.
+    `differences` says whether gradients are compared with finite differences where the function can
+    be evaluated around the inputs; `seconds` limits each case.
     """
     if not callable(subject):
         raise TypeError(f"subject: a function or a module is needed, not {type(subject).__name__}")

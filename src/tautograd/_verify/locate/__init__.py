@@ -1,1 +1,1 @@
-"""Where a wrong gradient comes from: every call of a run traced, isolated and checked."""
+"""Locates a wrong gradient: every call of a run is traced, isolated and checked."""

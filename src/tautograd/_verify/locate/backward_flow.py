@@ -1,8 +1,9 @@
-"""What flows through each call in a backward of the whole program: what arrives, and what it gives.
+"""The gradients that flow through each call in a backward of the whole program: into it and out of it.
 
-Nodes are watched by hooks. A call is the nodes between its outputs and its inputs; the gradients they
-hand over the edges to its inputs are the call's contributions, and nobody else's: where a gradient is
-differentiated itself, other nodes lead into the inside of a call, and what it gives cannot be told from what they do.
+Nodes are watched by hooks. A call consists of the nodes between its outputs and its inputs; the
+gradients they pass along the edges to its inputs are the call's own contributions. Where a gradient is
+differentiated itself, other nodes lead into the inside of a call, and its contributions cannot be told
+from theirs.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ class Arrivals:
     """The gradients of one backward, by call."""
 
     def __init__(self, calls: Iterable[Call], results: Iterable[Any]) -> None:
-        self.arrived: dict[int, dict[int, Any]] = {}  # of a call by its id: by number of the output
+        self.arrived: dict[int, dict[int, Any]] = {}  # by call id, then output number
         self.given: dict[int, dict[int, Any]] = {}  # by number of the input
         self._handles: list[Any] = []
-        self._kept: list[Any] = []  # nodes, so that their ids stay theirs
+        self._kept: list[Any] = []  # keeps the nodes alive, so that their ids stay unique
         behind = list(nodes_behind(results))
         self._kept += behind
         self._leading = _leading_to(behind)
@@ -48,17 +49,17 @@ class Arrivals:
         for i in wanted:
             node, number = call.edges[i]
             key = id(node), number
-            if key in places:  # two inputs behind one edge cannot be told apart
+            if key in places:  # two inputs with the same edge cannot be told apart
                 return
             places[key] = i
         inside = [e[0] for e in call.nodes if e is not None and hasattr(e[0], "next_functions")]
         if not inside or not places:
             return
         starts = {id(node) for node in inside}
-        if starts & {key[0] for key in places}:  # it gave back what it was given
+        if starts & {key[0] for key in places}:  # it returned one of its inputs
             return
         seen: dict[int, Any] = {}
-        edges: list[tuple[Any, int, int]] = []  # node, place among what it gives, input
+        edges: list[tuple[Any, int, int]] = []  # node, place among its gradients, input
         pending = list(inside)
         while pending:
             node = pending.pop()
@@ -135,7 +136,7 @@ class Arrivals:
         return np.concatenate(parts) if parts else None
 
     def contributions(self, call: Call, variables: list[int], unknown: float = np.nan) -> Any:
-        """What the call gave to each of its inputs, as a row; `unknown` where that is not known."""
+        """What the call contributed to each of its inputs, as a row; `unknown` where that cannot be told."""
         found = self.given.get(id(call))
         if found is None:
             return None
@@ -150,14 +151,14 @@ class Arrivals:
             if gradient is not None and tuple(gradient.shape) != tuple(tensor.shape):
                 parts.append(np.full(size, unknown))
             else:
-                # An engine computes nothing for what nobody asked for; a custom rule that gives none means zero.
+                # An engine skips gradients that nobody asked for; a custom rule that gives none means zero.
                 nothing = np.full(size, 0.0 if call.custom else unknown)
                 parts.append(nothing if gradient is None else as_reals(gradient))
         return np.concatenate(parts) if parts else None
 
 
 def _leading_to(nodes: list[Any]) -> dict[int, set[int]]:
-    """For each of these nodes, by its id, those that hand gradients to it."""
+    """For each of these nodes, by id, those that pass gradients to it."""
     leading: dict[int, set[int]] = {}
     for node in nodes:
         for following, _ in node.next_functions:

@@ -1,10 +1,10 @@
-"""Is the gradient of one call right? Probes first; where they disagree, entry by entry.
+"""Whether the gradient of one call is right: probes first; where they disagree, entry by entry.
 
-A probe compares u·(Jᵀv), which the call's backward gives, with v·(J u), which differences of the call's
-values give, for random signs u and v: one wrong entry shows in it, whichever it is. What is found wrong
-is then searched for by halves. Nothing is called wrong unless a single entry, by itself, contradicts
-its reference by more than the reference's own error and the rounding of the gradient allow; at a kink,
-unless it lies outside of the two one-sided derivatives.
+A probe compares u·(Jᵀv), from the call's backward, with v·(J u), from differences of the call's
+values, for random signs u and v; any single wrong entry shows in it. Disagreements are then
+bisected. Nothing is called wrong unless a single entry contradicts its reference by more than the
+reference's own error and the rounding of the gradient allow; at a kink, unless it lies outside the
+two one-sided derivatives.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from ..numerics.tolerance import (
 from .isolated_call import Isolated
 
 _PROBES = 3
-_ALL_ENTRIES = 48  # up to so many are looked at one by one
-_SEARCHES = 160  # blocks that a search by halves looks at
-_ENOUGH = 6  # wrong entries that are enough to show
-_LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the least there are
-_APART = 2.0 ** -np.array(
-    [6.0, 14.0, 22.0, 30.0]
-)  # of a step: two values that lie so close together
-_OFTEN = 3  # changes that rounding makes at least on a ladder; a kink makes one
-_ASIDE = 1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7  # how far off a kink the rule is checked again
-_WIDEST = 20_000  # outputs that are looked at one by one at a kink
+_ALL_ENTRIES = 48  # up to this many are checked one by one
+_SEARCHES = 160  # blocks that the bisection examines
+_ENOUGH = 6  # enough wrong entries to show
+_LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the smallest there is
+_APART = 2.0 ** -np.array([6.0, 14.0, 22.0, 30.0])  # of a step: how close together two values lie
+_OFTEN = 3  # rounding changes the value at least this often along a ladder; a kink changes it once
+_ASIDE = 1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7  # distances from a kink to check at again
+_WIDEST = 20_000  # at a kink, up to this many outputs are checked one by one
 
 
 class RuleCheck:
@@ -51,8 +49,8 @@ class RuleCheck:
         self.random = np.random.default_rng(seed)
         m = problem.y.size
         usable = np.isfinite(problem.values(x[None])[0])
-        # One of them of another size: a backward that ignores what arrives shows with a single output.
-        # No two numbers of it alike: a rule that exchanges entries shows, too.
+        # One varies in size: a backward that ignores what arrives then shows even with a single output.
+        # No two numbers are alike: a rule that swaps entries shows, too.
         one, other = self.random.choice([-1.0, 1.0], (2, m))
         other = other * np.random.default_rng(seed).uniform(0.5, 1.5, m)
         weights = [np.ones(m), one, 0.5 * other] if only is None else [only]
@@ -66,12 +64,12 @@ class RuleCheck:
         self.free = np.isfinite(x)  # numbers that can be varied
         self.scale = np.where(self.free, scale_of(np.where(self.free, x, 0.0)), 0.0)
         self.slack = self._rounding()
-        self._cancels = False  # not looked at yet
+        self._cancels = False  # not determined yet
         self.epsilon = EPSILON if problem.epsilon < 1e-12 else problem.epsilon
         self.noise = noise_level(self._weighted, x, epsilon=self.epsilon)
 
     def _rounding(self) -> Any:
-        """How far off the gradient's own rounding may put it, entry by entry."""
+        """How far rounding alone may move the gradient, entry by entry."""
         eps = self.problem.epsilon
         slack = 64 * eps * np.abs(self.claims)
         for _ in range(2):
@@ -91,7 +89,7 @@ class RuleCheck:
     # --- probes --------------------------------------------------------------------------------
 
     def probe(self, block: Any = None, count: int = 1) -> tuple[bool, bool, Derivatives]:
-        """Whether probes of these numbers (all of them) agree; whether they met a kink."""
+        """Whether probes of these numbers (default: all) agree, and whether they met a kink."""
         signs = self.random.choice([-1.0, 1.0], (count, self.x.size)) * self.scale
         if block is not None:
             kept = np.zeros_like(signs)
@@ -117,7 +115,7 @@ class RuleCheck:
         return bool(fine.all()) and not nan, bool(found.kink.any()), found
 
     def excused(self, count: int = _PROBES) -> bool:
-        """Whether disagreements of probes are all within what kinks at the point allow."""
+        """Whether all disagreements of the probes are within what kinks at the point allow."""
         if self.problem.y.size > _WIDEST:
             return False
         signs = self.random.choice([-1.0, 1.0], (count, self.x.size)) * self.scale
@@ -137,7 +135,7 @@ class RuleCheck:
     # --- single entries ------------------------------------------------------------------------
 
     def search(self) -> list[int]:
-        """Numbers whose entries disagree, found by halves."""
+        """Numbers whose entries disagree, found by bisection."""
         numbers = np.nonzero(self.free)[0]
         if numbers.size <= _ALL_ENTRIES:
             return [int(i) for i in numbers]
@@ -157,7 +155,7 @@ class RuleCheck:
         return found
 
     def entries(self, numbers: list[int]) -> Verdict:
-        """Each of these entries by itself."""
+        """Check each of these entries separately."""
         verdict = Verdict()
         m = self.problem.y.size
         single = m * max(1, len(numbers)) <= 200_000 and m <= _WIDEST
@@ -177,7 +175,7 @@ class RuleCheck:
             self._allow_for_cancellation()
             again = self._judged(number, direction, single, noise)
             again.wrong &= found.wrong
-            if self._is_flat(direction):  # between two steps of a staircase, zero is right
+            if self._is_flat(direction):  # between two steps of a staircase, zero is correct
                 again.wrong &= self.claims[:, number] != 0
             found = again
         if found.wrong.any():
@@ -185,7 +183,7 @@ class RuleCheck:
             which = 0 if found.wrong[0] else int(np.argmax(order))
             low, high = float(found.low[which]), float(found.high[which])
             middle, error = 0.5 * (low + high), float(found.error[which]) + 0.5 * (high - low)
-            # To be sure it was looked at closely, where there is more noise: now at leisure.
+            # The close look is noisier: to be sure, measure again with ordinary steps.
             calm = self._along(direction)
             if calm.error[0, which] < error and abs(calm.value[0, which] - middle) <= error:
                 middle, error = float(calm.value[0, which]), float(calm.error[0, which])
@@ -197,7 +195,7 @@ class RuleCheck:
             verdict.kinks.append(KinkEntry(number, left / step, right / step, taken))
 
     def _judged(self, number: int, direction: Any, single: bool, noise: Any) -> Judged:
-        """An entry for each weighting: what it may be, and whether it is."""
+        """For each weighting, the range an entry may have and whether it is within it."""
         step = self.scale[number]
         claimed = self.claims[:, number] * step
         whole = self._along(direction, claimed[None], noise)
@@ -212,7 +210,7 @@ class RuleCheck:
                 np.eye(1),
                 epsilon=self.epsilon,
             )
-            # At a kink each output has its own two sides: any mixture of them may be taken.
+            # At a kink each output has its own two sides; any mixture of them is allowed.
             if parts.kink.any():
                 low_parts, high_parts, error_parts = interval(parts, self.weights)
                 low, high = np.fmin(low, low_parts[0]), np.fmax(high, high_parts[0])
@@ -225,36 +223,37 @@ class RuleCheck:
             allowed = SURE * error + self.slack[:, number] * step
             allowed = allowed + LEAST * size + 1e-3 * LEAST * usual
             wrong = np.isfinite(error) & np.isfinite(low + high) & (gap > allowed)
-            if self._used.all():  # else NaN may be the true derivative of what is not finite
+            if self._used.all():  # else NaN may be the true derivative of something non-finite
                 wrong |= np.isnan(claimed) & np.isfinite(error) & ~whole.kink[0]
         return Judged(whole, low, high, error, gap, wrong)
 
     def _stagnation(self, direction: Any) -> Any:
-        """The rounding of outputs that stay put for small steps and then jump, as what cancels does.
+        """The rounding of outputs that stay constant for small steps and then jump, as cancelling sums
+        do.
 
-        The least change that an output shows at all is the size of its rounding; the measured noise
-        misses it where every step it took was too small to change anything. Rounding is everywhere, but
-        a flat piece ends at a kink: so neighbours are compared beyond every step, too.
+        The smallest change that an output ever shows is the size of its rounding; the measured noise
+        misses it if every step it took was too small to change anything. Rounding is everywhere, but
+        a flat piece ends at a kink, so neighbours are also compared beyond every step.
         """
         ladder = np.concatenate([_LADDER, -_LADDER])
         points = self.x + ladder * direction
         near = [self.x + ladder[::4] * (1 + apart) * direction for apart in _APART]
         with np.errstate(all="ignore"):
             values = self.problem.values(points)
-            # From each point to the next: a jump at x itself is no rounding.
+            # From each point to the next: a jump at x itself is not rounding.
             moves = [np.abs(np.diff(values, axis=0))]
             moves += [np.abs(self.problem.values(rows) - values[::4]) for rows in near]
         least = least_change(np.concatenate(moves))
         return np.abs(self.weights) @ np.where(self._used, least, 0.0)
 
     def _is_flat(self, direction: Any) -> bool:
-        """Whether nothing at all changes to both sides, further than float32 could hide it."""
+        """Whether nothing changes on either side, over a range that float32 could not hide."""
         steps = np.array([3e-7, -3e-7, 1e-7, -1e-7, 1e-8, -1e-8])[:, None]
         values = self.problem.values(self.x + steps * direction)
         return bool(np.all((values == self.problem.values(self.x[None]))[:, self._used]))
 
     def _allow_for_cancellation(self) -> None:
-        """The same for the gradient itself: its rounding is at least the least change it shows."""
+        """The same for the gradient itself: its rounding is at least its smallest visible change."""
         if self._cancels:
             return
         self._cancels = True
@@ -303,7 +302,7 @@ def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
         verdict = check.entries(check.search())
     if verdict.wrong:
         return verdict
-    # A kink excuses nothing beside it: the rule must hold a little way off as well, on both sides.
+    # A kink excuses nothing beside it: the rule must also hold a little way off, on both sides.
     for distance in _ASIDE if kink else ():
         signs = check.random.choice([-1.0, 1.0], check.x.size)
         aside = check.x + distance * check.scale * signs * check.random.uniform(
@@ -314,7 +313,7 @@ def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
             fine, _, found = beside.probe(count=_PROBES)
             if not fine:
                 verdict.wrong = beside.entries(beside.search()).wrong
-        except Exception:  # it may not be defined there
+        except Exception:  # it may be undefined there
             fine = True
         if verdict.wrong:
             break

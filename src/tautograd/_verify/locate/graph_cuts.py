@@ -1,8 +1,8 @@
-"""Where the graph was cut although the value goes on: `detach()`, `item()`, `no_grad`, …
+"""Where the graph was cut although the value is still used: `detach()`, `item()`, `no_grad`, …
 
-A call that leaves the graph is no fault by itself: a stable softmax subtracts a detached maximum, and
-a loss is printed. It is named only if a leaf's gradient misses something that goes through it. Whether
-it does is measured: how the call's result moves with the leaf, and how the end result moves if the
+Leaving the graph is not an error in itself: a stable softmax subtracts a detached maximum, and
+a loss is printed. A call is named only if a leaf's gradient lacks a contribution that goes through it.
+That is measured: how the call's result moves with the leaf, and how the end result moves if the
 call's result is moved in just that way.
 """
 
@@ -26,12 +26,12 @@ from .tape import Call, Tape
 
 _MOST_LEAVES = 32
 _MOST_GROUPS = 48
-_PART = 0.02  # of what a gradient misses: a cut that explains less is none
+_PART = 0.02  # of the missing gradient: a cut that explains less is ignored
 
 
 @dataclass
 class _Group:
-    """Calls of one line that leave the graph in one way."""
+    """Calls on one line that leave the graph in one way."""
 
     how: str
     calls: list[Call]
@@ -53,7 +53,7 @@ def find_cuts(
     end: float,
     seed: int = 0,
 ) -> list[Cut]:
-    """The calls because of which leaves get no gradient, or less than the derivative."""
+    """The calls because of which leaves get no gradient, or only part of the derivative."""
     groups = _grouped(candidates_of(tape.calls))
     steps = [c for c in tape.calls if c.name in WITHOUT_SLOPE and any(c.wanted) and c.outputs]
     if not groups and not steps:
@@ -108,7 +108,7 @@ class _Search:
         return 0.0 if gradient is None else float(self.direction(name) @ floats_of(gradient))
 
     def missing(self, names: Sequence[str]) -> float:
-        """How much larger than the gradient says the derivative is along these leaves; 0: nothing."""
+        """By how much the derivative along these leaves exceeds the gradient; 0 if nothing is missing."""
 
         def along(points: Any) -> Any:
             return np.array(
@@ -134,7 +134,7 @@ class _Search:
     def _noise_of(self, along: Any) -> Any:
         began = time.monotonic()
         self.rerun({})
-        if time.monotonic() - began > 0.02:  # to measure it takes about fifty runs
+        if time.monotonic() - began > 0.02:  # measuring it takes about fifty runs
             return np.array([32 * self.epsilon * max(self.rerun.size, 1e-30)])
         return noise_level(along, np.zeros(1), epsilon=self.epsilon)
 
@@ -173,14 +173,14 @@ class _Search:
         return gradient is not None and not floats_of(gradient).any()
 
     def _goes_through(self, group: _Group, name: str) -> bool:
-        """Whether what the gradient of a leaf misses goes (also) through these calls."""
+        """Whether the part missing from a leaf's gradient goes (also) through these calls."""
         rerun, ordinals, h = self.rerun, group.ordinals, self.h
         plain = rerun({})
         as_it_is = rerun({}, replace=dict.fromkeys(ordinals))
         if as_it_is is None:
             return False
         if abs(as_it_is - plain) > 1e3 * self.epsilon * max(abs(plain), self.rerun.size):
-            return True  # it matters that memory is shared: values change behind the graph's back
+            return True  # shared memory matters here: values change without the graph's knowledge
         step = h * self.direction(name)
         above, below = (rerun.observed({name: s * step}, ordinals) for s in (1.0, -1.0))
         if above is None or below is None:
@@ -199,7 +199,7 @@ class _Search:
         )
 
     def _large_change(self, name: str, plain: float) -> dict[str, Any] | None:
-        """A change of a leaf that is large enough to be seen in the end; None if none is."""
+        """A change of a leaf large enough to show in the end result; None if there is none."""
         size = np.abs(self.direction(name))
         for times in (0.7, 0.7, 2.0, 2.0, 5.0, 5.0):
             move = {name: times * size * self.random.choice([-1.0, 1.0], size.size)}
@@ -208,7 +208,7 @@ class _Search:
         return None
 
     def _by_steps(self, groups: list[_Group], names: list[str]) -> list[tuple[_Group, list[str]]]:
-        """Calls that change in steps: no derivative goes through them, but a large change does."""
+        """Calls that are step functions: no derivative goes through them, but a large change does."""
         found: list[tuple[_Group, list[str]]] = []
         for name in names:
             plain = self.rerun({})

@@ -1,4 +1,4 @@
-"""A call whose rule is right in float64 by itself: is it in its own precision, and in its place?"""
+"""For a call that is right in isolated float64: is it right in its own precision, and in the program?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .backward_flow import Arrivals
 from .isolated_call import Isolated
 from .tape import Call
 
-_TRUST = {"float16": 16.0, "bfloat16": 16.0}  # units of rounding that a rule's gradient may be off
+_TRUST = {"float16": 16.0, "bfloat16": 16.0}  # units of rounding allowed in a gradient
 
 
 def lower_precision(own: Isolated, double: Isolated, seed: int) -> list[WrongEntry]:
@@ -40,7 +40,7 @@ def lower_precision(own: Isolated, double: Isolated, seed: int) -> list[WrongEnt
 
 
 def changed_since(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) -> list[WrongEntry]:
-    """Entries where the call gave something else in the program than it gives alone."""
+    """Entries where the call's contribution in the program differs from that of the call in isolation."""
     got = arrivals.contributions(call, own.variables)
     if got is None or np.isnan(got).all():
         return []
@@ -54,12 +54,12 @@ def changed_since(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) 
 
 
 def not_a_number(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) -> list[WrongEntry]:
-    """Entries where NaN begins: it was given finite numbers, and finite gradients arrived."""
+    """Entries where NaN first appears: the call received finite numbers and finite gradients."""
     return _begins(own, call, arrivals, arriving, np.isnan)
 
 
 def infinite(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) -> list[WrongEntry]:
-    """Entries where infinity begins; on the way from there it may become NaN."""
+    """Entries where infinity first appears; further along it may become NaN."""
     return _begins(own, call, arrivals, arriving, np.isinf)
 
 
@@ -74,12 +74,12 @@ def _begins(
 
 
 def _allowance(own: Isolated, expected: Any) -> Any:
-    """What rounding may do to a gradient that is computed in its own precision."""
+    """How much rounding may change a gradient computed in its own precision."""
     dtype = str(own.call.copies[own.variables[0]].dtype).rpartition(".")[2]
     units = _TRUST.get(dtype, 64.0 + 4.0 * max(own.x.size, own.y.size) ** 0.5)
-    least = 1.0 if own.epsilon > 1e-12 else 0.0  # of what cancels, only this is left
+    least = 1.0 if own.epsilon > 1e-12 else 0.0  # cancellation leaves only this much
     allowed = np.zeros_like(expected)
-    for span in own.spans():  # where one weighting cancels, another shows the size of what did
+    for span in own.spans():  # where one weighting cancels, another shows the size of the terms
         size = np.abs(expected[:, span])
         size = np.where(np.isfinite(size), size, 0.0).max(initial=least)
         allowed[:, span] = units * own.epsilon * size

@@ -1,9 +1,9 @@
-"""One recorded call by itself, as a function of a row of numbers.
+"""One recorded call in isolation, as a function of a flat row of numbers.
 
-The row holds the call's tensors that a gradient may be asked of, as they were when it was called.
-The call can be run at other values of them, and its own backward gives gradients, away from the rest
-of the program, in its own precision or in float64. `Backward` is the call's backward, as a function of the
-inputs and of the gradient that arrives: its derivative is what second order is about.
+The row holds the call's differentiable tensors as they were when it was called. The call can be run at
+other values of them, and its own backward gives gradients, independent of the rest of the program, in
+its own precision or in float64. `Backward` is the call's backward, as a function of the inputs and of
+the incoming gradient; its derivative is checked for second order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WIDE = {
 
 
 class Isolated:
-    """A call's function and its engine's gradient of it, on rows of float64."""
+    """A call's function and its engine's gradient of it, on float64 rows."""
 
     order = 1
 
@@ -49,7 +49,7 @@ class Isolated:
         self._starts = np.cumsum([0, *self._sizes])
         parts = [as_reals(call.copies[i]) for i in self.variables]
         self.x = np.concatenate(parts) if parts else np.zeros(0)
-        self.inputs = self.x.size  # what follows in the row, if anything, is linear
+        self.inputs = self.x.size  # whatever follows in the row is linear
         self.y, self.live = self._first_run()
 
     # --- numbers and tensors -------------------------------------------------------------------
@@ -68,14 +68,14 @@ class Isolated:
 
     @property
     def epsilon(self) -> float:
-        """The precision of the numbers it works with."""
+        """The precision of the dtype it computes in."""
         dtypes = [self._constants[i].dtype for i in self.variables]
         if self.call.autocast is not None and not self.double:
             dtypes.append(self.call.autocast)
         return max([float(self.engine.finfo(d).eps) for d in dtypes], default=2.0**-52)
 
     def place(self, number: int) -> tuple[str, tuple[int, ...]]:
-        """Which input, and where in it, a number of the row is."""
+        """The input that holds a number of the row, and the index in it."""
         which = int(np.searchsorted(self._starts, number, side="right")) - 1
         tensor = self.call.copies[self.variables[which]]
         flat = (number - self._starts[which]) // (2 if tensor.is_complex() else 1)
@@ -83,15 +83,15 @@ class Isolated:
         return self.input_name(self.variables[which]), tuple(int(i) for i in index)
 
     def input_name(self, slot: int) -> str:
-        """An input by its place among the tensors of the call."""
+        """An input's name, by its place among the tensors of the call."""
         return f"input {slot}"
 
     def spans(self) -> list[slice]:
-        """The part of the row that each input has."""
+        """The slice of the row for each input."""
         return [slice(a, b) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
 
     def _tensors(self, row: Any) -> list[Any]:
-        """The variables with the values of a row."""
+        """The variables, with values from a row."""
         found = []
         for slot, span in zip(self.variables, self.spans(), strict=True):
             like = self._constants[slot]
@@ -106,17 +106,17 @@ class Isolated:
         return found
 
     def plain_leaves(self) -> list[Any]:
-        """The variables at the values of the call, contiguous in memory of their own."""
+        """The variables with the call's values, each contiguous in memory of its own."""
         return [t.detach().contiguous().clone() for t in self._tensors(self.x)]
 
     # --- running -------------------------------------------------------------------------------
 
     def outputs_from(self, leaves: Sequence[Any]) -> list[Any]:
-        """What the call gives for these variables, recorded as they are."""
+        """What the call gives for these variables, recorded as they are passed."""
         return self._run(leaves)
 
     def _run(self, tensors: Sequence[Any]) -> list[Any]:
-        """The floating-point tensors that the call gives or changes."""
+        """The floating-point tensors that the call returns or modifies."""
         values = list(self._constants)
         for slot, tensor in zip(self.variables, tensors, strict=True):
             values[slot] = tensor
@@ -140,13 +140,13 @@ class Isolated:
         return [v for v in found.values() if v.is_floating_point() or v.is_complex()]
 
     def _meant(self, tensors: Sequence[Any]) -> list[Any]:
-        """The outputs there; with the slope that is meant, where another than the derivative is."""
+        """The outputs there, with the intended slope where it is not the derivative."""
         stand_in = self.call.meant
         if stand_in is None:
             return self._run(tensors)
         given = self._run(self._tensors(self.x))
 
-        def anew(*args: Any, **kwargs: Any) -> Any:  # it may give back what it was given
+        def anew(*args: Any, **kwargs: Any) -> Any:  # it may return its own input
             return NESTS.mapped(
                 stand_in(*args, **kwargs),
                 lambda v: v * 1 if isinstance(v, self.engine.Tensor) else v,
@@ -160,7 +160,7 @@ class Isolated:
         return list(moved(given, there, here))
 
     def _first_run(self) -> tuple[Any, Any]:
-        """The values of the outputs that are recorded, and which outputs those are."""
+        """The values of the recorded outputs, and which outputs those are."""
         _, outputs = self._recorded(self.x)
         live = [i for i, out in enumerate(outputs) if out.requires_grad]
         parts = [as_reals(outputs[i]) for i in live]
@@ -172,7 +172,7 @@ class Isolated:
             return leaves, self._run(leaves)
 
     def values(self, points: Any) -> Any:
-        """(k, n) points to the (k, m) numbers of the outputs."""
+        """Map (k, n) points to the (k, m) numbers of the outputs."""
         rows = []
         with self.engine.no_grad():
             for point in points:
@@ -205,7 +205,7 @@ class Isolated:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _split(self, row: Any, like: Sequence[Any]) -> list[Any]:
-        """A row of numbers as tensors like these."""
+        """Split a row of numbers into tensors like these."""
         if not isinstance(row, np.ndarray):
             return list(row)
         return as_tensors(self.engine, row, like)
@@ -261,7 +261,7 @@ class Backward(Isolated):
 
 
 def _laid_out(engine: Any, tensor: Any, like: Any) -> Any:
-    """The same values in the memory layout of another tensor, where it has no overlap."""
+    """The same values in the memory layout of another tensor, if that has no overlap."""
     strides = like.stride()
     dense = sorted((s, n) for s, n in zip(strides, like.shape, strict=True) if n > 1)
     expected = 1

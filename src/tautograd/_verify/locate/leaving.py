@@ -1,6 +1,6 @@
-"""How a value leaves the graph: the calls that do it, what they are called, and the edge behind a tensor.
+"""How a value leaves the graph: which calls do it, what they are called, and the edge behind a tensor.
 
-`verify`, the doctor and the view all look for it, each in its own way; these words are the same for all.
+`verify`, the doctor and the view all look for it, each in its own way, and share these names.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ LEAVING = {
     "__complex__": "complex()",
     "__index__": "int()",
 }
-"""Calls whose result is no tensor any more, and how to name them."""
+"""Calls whose result is no longer a tensor, and how to name them."""
 
 ABOUT_GRAPH = frozenset(
     ("backward", "grad", "register_hook", "retain_grad", "requires_grad_", "detach_")
 )
-"""Calls that ask the graph for something, and cannot be run again without it."""
+"""Calls that query the graph, and cannot be run again without it."""
 
 CUTTING = {
     "detach": "detach()",
@@ -31,7 +31,7 @@ CUTTING = {
     "data": ".data",
     "tensor": "torch.tensor()",
 }
-"""Calls whose result is a tensor without a history, and how to name them."""
+"""Calls whose result is a tensor without history, and how to name them."""
 
 WITHOUT_SLOPE = frozenset(
     ("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "floor_divide")
@@ -40,7 +40,7 @@ WITHOUT_SLOPE = frozenset(
 
 
 def name_of_call(engine: Any, function: Any) -> str:
-    """PyTorch's name of a function that a mode was shown; a property's own name."""
+    """PyTorch's name of a function passed to a mode; for a property, the property's own name."""
     name = str(getattr(function, "__name__", type(function).__name__))
     if name in ("__get__", "__set__"):
         owner = getattr(function, "__self__", None)
@@ -50,12 +50,12 @@ def name_of_call(engine: Any, function: Any) -> str:
 
 
 def edge_of(tensor: Any) -> Any:
-    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
+    """The node behind a tensor and its output number; a leaf stands for itself."""
     try:
         if not tensor.requires_grad:
             return None
         node = tensor.grad_fn
-    except RuntimeError:  # a view whose history cannot be told any more
+    except RuntimeError:  # a view whose history is no longer available
         return None
     return (tensor, 0) if node is None else (node, tensor.output_nr)
 
@@ -68,7 +68,7 @@ def same_edge(one: Any, other: Any) -> bool:
 
 
 def nodes_behind(tensors: Iterable[Any]) -> Iterator[Any]:
-    """The nodes that these were recorded by, each once."""
+    """The nodes that recorded these, each once."""
     found = [t.grad_fn for t in tensors if t.requires_grad]
     known = set()
     while found:

@@ -1,9 +1,9 @@
-"""Where a wrong gradient comes from: each call of a run is checked by itself.
+"""Locates the source of a wrong gradient by checking each call of a run in isolation.
 
-A call is run again on the values it was given, away from the rest: its gradient against differences
-of its own values, in float64 where it can run there; then its gradient in its own precision against
-that; then what it gave within the whole program against what it gives alone, which differ if
-something it had saved was changed in between.
+A call is run again on its recorded inputs, apart from the rest. First its gradient is compared with
+differences of its own values, in float64 where it can run there; then its gradient in its own precision
+with that; then what it gave within the whole program with what it gives alone: these differ if
+something it had saved was modified in between.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _BY_CONVENTION = frozenset(
         *("solve_triangular", "triangular_solve", "as_strided_scatter", "ctc_loss", "normal"),
     )
 )
-"""Operations of an engine whose gradient takes something for granted: that a matrix is symmetric, or
-zero where it is not read, that probabilities are normalised, that a drawn number is a constant."""
+"""Engine operations whose gradient makes an assumption: that a matrix is symmetric, or zero where it
+is not read, that probabilities are normalised, that a drawn number is a constant."""
 
 _CASTS = frozenset(("to", "float", "double", "half", "bfloat16", "type", "type_as", "cfloat"))
 
@@ -54,17 +54,17 @@ HOOK = "a hook gave back another gradient than it was given"
 
 @dataclass
 class Located:
-    """What a search for the cause found."""
+    """The result of a search for the cause."""
 
     suspects: list[Suspect] = field(default_factory=list)
     kinks: list[Kink] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
     checked: int = 0  # calls whose rule was checked
-    unchecked: int = 0  # calls for which there was no time, or that could not be run again
+    unchecked: int = 0  # calls for which time ran out, or that could not be run again
     notes: list[str] = field(default_factory=list)
-    infinite: list[Suspect] = field(default_factory=list)  # calls at which infinity begins
-    nan_from: list[Suspect] = field(default_factory=list)  # that of them from which NaN comes
+    infinite: list[Suspect] = field(default_factory=list)  # calls where infinity first appears
+    nan_from: list[Suspect] = field(default_factory=list)  # the one among them that leads to NaN
 
 
 def locate(
@@ -81,9 +81,9 @@ def locate(
     """Check every call that `run()` makes to compute its result from `leaves`.
 
     `cotangents` are the gradients to start from, one per floating-point tensor of the result
-    (random signs if not given). With `order=2` the derivative of each gradient is checked as well.
-    Calls that do not come to their turn within `seconds` are counted as `unchecked`. `intent` says which
-    of them are meant to have another gradient than their derivative.
+    (default: random signs). With `order=2` the derivative of each gradient is checked as well.
+    Calls not reached within `seconds` are counted as `unchecked`. `intent` says which
+    of them are meant to have a gradient other than their derivative.
     """
     state = engine.get_rng_state()
     try:
@@ -106,7 +106,7 @@ def _state_meant(calls: Sequence[Call], intent: Intent | None) -> None:
 
 
 def _given(call: Call) -> tuple[Any, Any]:
-    """The arguments of a call, with the tensors as they were."""
+    """The arguments of a call, with the tensors as they were then."""
     given = NESTS.mapped(
         (call.args, call.kwargs), lambda v: call.copies[v.number] if isinstance(v, Slot) else v
     )
@@ -114,7 +114,7 @@ def _given(call: Call) -> tuple[Any, Any]:
 
 
 def _is_meant(cut: Cut) -> bool:
-    """Whether the line of a cut says that it is meant."""
+    """Whether a comment on the line of a cut states that it is intended."""
     return cut.site is not None and word_at(cut.site.file, cut.site.line) == "stop-gradient"
 
 
@@ -147,13 +147,13 @@ class _Search:
             cotangents = [_uneven(engine, random, out) for out in self.outputs]
         self.cotangents = list(cotangents)
         if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
-            self.order = 2  # the program differentiates twice by itself
+            self.order = 2  # the program itself differentiates twice
         self.arrivals: Arrivals | None = None
         self.infinite: list[Suspect] = []
         self.gradients = self._backward(self.tape)
 
     def _backward(self, tape: Tape) -> dict[str, Any]:
-        """The gradients of the leaves, with all that flows watched."""
+        """The gradients of the leaves, while recording everything that flows."""
         pairs = [
             (out, g)
             for out, g in zip(self.outputs, self.cotangents, strict=True)
@@ -178,7 +178,7 @@ class _Search:
         return gradients
 
     def _whole_backward(self, outputs: Any, starts: Any, leaves: Any) -> list[Any]:
-        """Gradients by `backward()`, which reentrant checkpoints need; every `.grad` is put back."""
+        """Gradients by `backward()`, which reentrant checkpoints need; every `.grad` is restored."""
         tensors = {id(t): t for call in self.tape.calls for t in call.inputs if t.is_leaf}
         tensors |= {id(t): t for t in leaves}
         held = {key: t.grad for key, t in tensors.items()}
@@ -211,7 +211,7 @@ class _Search:
             if suspect is not None:
                 self._add(suspect)
         if not located.suspects and _has_nan(self.gradients) and self._is_finite():
-            located.nan_from = self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
+            located.nan_from = self.infinite[:1]  # further along, ∞ times 0 or ∞ minus ∞
         located.infinite = self.infinite
         located.cuts = find_cuts(
             self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
@@ -220,7 +220,7 @@ class _Search:
         return located
 
     def _add(self, suspect: Suspect) -> None:
-        """Calls of one line are one suspect."""
+        """Merge calls on one line into one suspect."""
         for i, known in enumerate(self.located.suspects):
             same = (known.operation, known.site, known.note) == (
                 suspect.operation,
@@ -244,7 +244,7 @@ class _Search:
             return None, []
         try:
             double = own if own.epsilon < 1e-12 else Isolated(self.engine, call, double=True)
-        except Exception:  # it does not run in float64: its own precision has to do
+        except Exception:  # it does not run in float64: fall back to its own precision
             double = own
         arriving = None
         if self.arrivals is not None:
@@ -255,7 +255,7 @@ class _Search:
         kinks = [self._kink(double, call, verdict)] if verdict.kinks else []
         flat = [kink for group in kinks for kink in group]
         if verdict.wrong:
-            # What is not finite is told as that, with the entry at which it begins.
+            # A non-finite gradient is reported as such, with the entry at which it begins.
             if self.arrivals is not None and arriving is not None and _only_nan(verdict.wrong):
                 wrong = not_a_number(own, call, self.arrivals, arriving)
                 if wrong:
@@ -274,7 +274,7 @@ class _Search:
             wrong = not_a_number(own, call, self.arrivals, arriving)
             if wrong and np.isfinite(own.y).all():
                 return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
-            if wrong:  # its value is not finite: that may be hidden further on, and NaN shows it
+            if wrong:  # its value is non-finite: NaN shows it, though later ops may mask it
                 self.infinite.append(self._suspect(call, own, wrong, NOT_A_NUMBER))
             wrong = infinite(own, call, self.arrivals, arriving)
             if wrong:
@@ -324,7 +324,7 @@ def _has_nan(gradients: Mapping[str, Any]) -> bool:
 
 
 def in_turn(calls: Sequence[Call]) -> list[Call]:
-    """The calls to check: the user's own Functions first, then each line once before any twice."""
+    """The order in which calls are checked: custom Functions first, then each line once before any twice."""
     wanted = [
         c
         for c in calls
@@ -343,7 +343,7 @@ def in_turn(calls: Sequence[Call]) -> list[Call]:
 
 
 def _is_cast(call: Call) -> bool:
-    """Whether a call does nothing but round: its gradient is the one that arrives."""
+    """Whether a call only rounds: its gradient is the incoming one."""
     if call.custom or call.name not in _CASTS or len(call.outputs) != 1 or len(call.inputs) < 1:
         return False
     return bool(call.outputs[0].dtype != call.copies[0].dtype)

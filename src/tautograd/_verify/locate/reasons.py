@@ -1,7 +1,7 @@
-"""Why a rule is wrong, where that can be read off its numbers: exchanged, reversed, transposed, scaled.
+"""Why a rule is wrong, where its numbers show it: swapped, reversed, transposed, scaled.
 
-The gradient that a call gives is held against its differences, input by input. What is said is only what
-holds for every number: a sentence that fits by chance would mislead.
+The gradient that a call gives is compared with its differences, input by input. Only what
+holds for every number is reported: a chance match would mislead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..subject.engines import as_numpy
 from .isolated_call import Isolated
 from .tape import Slot
 
-_MOST = 64  # numbers of a call that are looked at
+_MOST = 64  # numbers of a call that are compared
 _CLOSE = 1e-5
 _WRITES = frozenset(
     (
@@ -34,7 +34,7 @@ IGNORED = "the incoming gradient is ignored: whatever arrives, the same comes ba
 
 
 def reason(problem: Isolated, seed: int = 0) -> str:
-    """What is wrong with a call's gradient, in a few words; empty if nothing fits."""
+    """What is wrong with a call's gradient, in a few words; empty if no pattern fits."""
     if problem.call.name in _WRITES and _writes_twice(problem):
         return TWICE_WRITTEN
     if not 0 < problem.x.size <= _MOST or problem.order != 1:
@@ -43,7 +43,7 @@ def reason(problem: Isolated, seed: int = 0) -> str:
     try:
         got, of_twice = problem.gradients(problem.x, np.concatenate([weights, 2 * weights]))
         found = directional(lambda points: problem.values(points) @ weights.T, problem.x)
-    except Exception:  # the suspect stands without a reason
+    except Exception:  # report the suspect without a reason
         return ""
     expected = found.value[:, 0]
     if not (np.isfinite(got).all() and np.isfinite(expected).all()):
@@ -55,7 +55,7 @@ def reason(problem: Isolated, seed: int = 0) -> str:
 
 
 def _writes_twice(problem: Isolated) -> bool:
-    """Whether an index among the arguments holds a place more than once."""
+    """Whether an index among the arguments holds a position more than once."""
     call = problem.call
     for value in NESTS.leaves((call.args, call.kwargs)):
         if isinstance(value, Slot):
@@ -116,7 +116,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _factor(one: Any, other: Any) -> float | None:
-    """The one number by which all entries differ; it takes two of them to tell."""
+    """The one factor between all entries; at least two entries are needed."""
     size = float(np.abs(other).max(initial=0.0))
     seen = np.abs(other) > 1e-3 * size
     if seen.sum() < 2:

@@ -15,15 +15,15 @@ from .tape import Call
 
 
 def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
-    """The calls with an input that wants a gradient and a result that has no history, and how."""
+    """The calls with an input that requires a gradient and a result without history, and how each leaves."""
     written = {
         id(call.inputs[i]) for call in calls if any(call.wanted) for i in call.changed
-    }  # kept alive by the tape, so that an id is one tensor's
+    }  # kept alive by the tape, so that ids stay unique
     for call in calls:
         if call.checkpointed or call.custom:
             continue
         if not any(call.wanted):
-            # Another name for memory into which something with a history is written later.
+            # An alias of memory into which something with history is written later.
             if call.name in ("data", "detach") and any(id(t) in written for t in call.outputs):
                 yield CUTTING[call.name], call
             continue
@@ -46,7 +46,7 @@ def _has_history(edge: Any) -> bool:
 
 
 def floats_of(value: Any) -> Any:
-    """The numbers of a call's result, whatever they are in, as one row of float64."""
+    """The numbers of a call's result, whatever container holds them, as one row of float64."""
     parts = []
     for one in NESTS.leaves(value):
         if hasattr(one, "requires_grad"):
@@ -74,7 +74,7 @@ class Rerun:
         self.weights = [as_reals(c) for c in cotangents]
         self.start = {name: as_reals(leaf) for name, leaf in leaves.items()}
         self._kept = {name: leaf.detach().clone() for name, leaf in leaves.items()}
-        self.size = self._last_size = 0.0  # of what is summed, for its rounding
+        self.size = self._last_size = 0.0  # of the summands, for their rounding
 
     def restore(self) -> None:
         """Give the leaves their own values again."""
@@ -83,17 +83,17 @@ class Rerun:
                 leaf.copy_(self._kept[name])
 
     def is_repeatable(self) -> bool:
-        """Whether it gives the same when run twice."""
+        """Whether two runs give the same result."""
         first, second = self({}), self({})
         self.size = self._last_size
         return bool(first == second) and bool(np.isfinite(first))
 
     def __call__(self, moves: Mapping[str, Any], replace: Mapping[int, Any] | None = None) -> Any:
-        """The weighted sum with leaves moved; `replace` says by how much results of calls are."""
+        """The weighted sum with leaves moved; `replace` says by how much to move results of calls."""
         if replace is None:
             try:
                 return self._total(self._run(moves, None))
-            except Exception:  # at other values it may not be defined
+            except Exception:  # at other values it may be undefined
                 if not moves:
                     raise
                 return float("nan")
@@ -107,12 +107,12 @@ class Rerun:
 
         try:
             found = self._total(self._run(moves, put))
-        except Exception:  # the program may not take what it is given
+        except Exception:  # the program may not accept the replacement
             return None
         return found if seen >= set(replace) else None
 
     def observed(self, moves: Mapping[str, Any], ordinals: Sequence[int]) -> Any:
-        """What calls gave, by ordinal, with leaves moved; None if they were not all made."""
+        """The results of calls, by ordinal, with leaves moved; None if some of them were not made."""
         found: dict[int, Any] = {}
         wanted = set(ordinals)
 
@@ -158,7 +158,7 @@ class Rerun:
         return total
 
     def _moved(self, result: Any, args: Any, by: Any) -> Any:
-        """A result that is some way off, as a copy; where the call wrote into its first argument, that."""
+        """A moved copy of a result; if the call wrote into its first argument, that argument moved."""
         engine = self.engine
         if result is None or (args and result is args[0]):
             if by is not None:
@@ -201,7 +201,7 @@ def _moved_array(array: Any, part: Any) -> Any:
 
 
 class _Counter:
-    """Numbers the calls that a mode is shown, as a tape does."""
+    """Numbers the calls passed to a mode, as a tape does."""
 
     def __init__(self, see: Callable[[int, Any, Any], Any]) -> None:
         self.see, self.ordinal = see, 0

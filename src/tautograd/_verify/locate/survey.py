@@ -1,7 +1,7 @@
-"""One watched run before anything is compared: what a computation is made of.
+"""One observed run before anything is compared: what a computation consists of.
 
-It answers, at one go, what would otherwise each need a run of its own: which custom Functions are called,
-where precision is lost, and whether any gradient is stated to be meant otherwise than the derivative.
+It answers in one run what would otherwise need several: which custom Functions are called,
+where precision is lost, and whether any stated gradient differs from the derivative by intent.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .trace import custom_calls
 class Survey:
     """What one run of a computation showed."""
 
-    calls: list[Call]  # of custom Functions
-    losses: list[Loss]  # of precision, the coarsest first
-    states_intent: bool  # by a comment on a line, a decorated function, or the engine's own word
-    values: Any  # of the result, as one row
+    calls: list[Call]  # calls of custom Functions
+    losses: list[Loss]  # losses of precision, the coarsest first
+    states_intent: bool  # by a comment, a decorated function, or the engine's documentation
+    values: Any  # the result, as one row
 
 
 class _Notes:
-    """Takes the place of an `Intent` for decorated functions: notes that there is one."""
+    """Stands in for an `Intent` for decorated functions: records that there is one."""
 
     met = False
 
@@ -46,7 +46,7 @@ class _Notes:
 
 
 def survey(subject: Subject) -> Survey:
-    """Run a computation once, and see what it is made of."""
+    """Run a computation once and record what it consists of."""
     engine = subject.engine
     tensors = [t.detach().requires_grad_() for t in subject.own_tensors()]
     notes = _Notes()

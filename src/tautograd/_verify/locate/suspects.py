@@ -17,7 +17,7 @@ from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .locate import locate
 
-_BESIDE, _AT_ONCE = 6, 1e-12  # points beside the kink, and how far of a number's usual size
+_BESIDE, _AT_ONCE = 6, 1e-12  # points beside the kink; distance relative to the usual size
 
 
 def explain(
@@ -27,10 +27,10 @@ def explain(
     cotangent: Any = None,
     at_kinks: bool = False,
 ) -> None:
-    """Go through the recorded operations; put suspects, cuts and kinks into the report.
+    """Check the recorded operations; put suspects, cuts and kinks into the report.
 
-    `cotangent` is what to send through backward, where it matters what. `at_kinks` says that the
-    gradient is wrong at a kink, so that what is at one is to blame.
+    `cotangent` is what to send through backward, if that matters. `at_kinks` says that the
+    gradient is wrong at a kink, so that operations at one are to blame.
     """
     run, leaves = runnable(subject)
     try:
@@ -66,14 +66,14 @@ def explain(
 
 
 def _at_kinks(kinks: list[Kink]) -> list[Suspect]:
-    """The operations that are at a kink, each once."""
+    """The operations at a kink, each once."""
     sites = {(kink.where.partition(":")[0], kink.site): kink for kink in kinks}
     note = "at its kink, or beside it, it takes a gradient that the function has nowhere near"
     return [Suspect(name, site=site, note=note) for name, site in sites]
 
 
 def tell_infinities(report: Report, subject: Subject) -> None:
-    """Say where a gradient becomes infinite: the operation, and the entry."""
+    """Report where a gradient becomes infinite: the operation, and the entry."""
     run, leaves = runnable(subject)
     try:
         found = locate(subject.engine, run, leaves, intent=subject.intent)
@@ -92,7 +92,7 @@ def tell_infinities(report: Report, subject: Subject) -> None:
 
 
 def explain_forward(report: Report, subject: Subject) -> None:
-    """Which operations have a wrong forward rule."""
+    """Report which operations have a wrong forward rule."""
     run, _ = runnable(subject)
     try:
         report.suspects += wrong_forward_rules(subject.engine, run, 0)
@@ -118,8 +118,8 @@ def _could_not(error: Exception) -> str:
 
 
 def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:
-    """Whether the sides that operations take at their kinks may be all there is to it. A gradient that
-    lies outside of the whole's own one-sided derivatives is not explained by them."""
+    """Whether the sides that operations take at their kinks may explain everything. A gradient
+    outside the whole computation's own one-sided derivatives is not explained by them."""
     references = "central differences", "forward mode", "Taylor", "complex"
     failed = [check for check in report.checks if check.verdict == "wrong"]
     outside = bool((outcome.compared.wrong & outcome.found.kink).any())
@@ -129,11 +129,11 @@ def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:
 
 
 def _jumps(outcome: Outcome) -> bool:
-    """Whether the gradient is another one at once beside the point, wherever it is wrong: if it is not,
-    the kink lies elsewhere, and the gradient is that of its other side."""
+    """Whether the gradient changes abruptly beside the point, wherever it is wrong: if it does not,
+    the kink lies elsewhere, and the gradient belongs to its other side."""
     subject, wrong = outcome.subject, outcome.compared.wrong
     cotangents, before = outcome.backwards()
-    if wrong.shape != before.T.shape:  # probes do not say which number it is
+    if wrong.shape != before.T.shape:  # probes do not identify the number
         return True
     random = np.random.default_rng(0)
     jumped = np.zeros_like(wrong)

@@ -1,4 +1,4 @@
-"""What is written down of a run: its calls, each with all that is needed to run it again by itself."""
+"""The record of a run: its calls, each with everything needed to run it again in isolation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..._user_code.sites import Site
 from ..._user_code.source_lines import line_of
 
 MODULE_HOOK = "register_full_backward_hook"
-"""How the identity is called that a module's inputs and outputs go through if it has such hooks."""
+"""The name of the identity that a module's inputs and outputs pass through if it has such hooks."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Slot:
 class Call:
     """One call of the program."""
 
-    ordinal: int  # among everything a mode sees; for custom Functions that of the next call
+    ordinal: int  # among all calls a mode sees; for a custom Function, the next call's
     name: str
     function: Callable[..., Any]
     args: Any  # with a Slot for each tensor
@@ -38,20 +38,20 @@ class Call:
     grad: bool  # whether operations were recorded
     custom: bool = False
     checkpointed: bool = False
-    autocast: Any = None  # the dtype that autocast was casting to
+    autocast: Any = None  # the dtype autocast was casting to
     site: Site | None = None
     module: str = ""
-    outputs: list[Any] = field(default_factory=list)  # tensors it returned or changed
-    changed: list[int] = field(default_factory=list)  # inputs that it wrote into
+    outputs: list[Any] = field(default_factory=list)  # tensors it returned or modified
+    changed: list[int] = field(default_factory=list)  # inputs it wrote into
     nodes: list[Any] = field(default_factory=list)  # the node behind each output
-    value: Any = None  # what it returned, where that is no tensor
-    random_state: Any = None  # of the generator before the call, if the call drew from it
+    value: Any = None  # its return value, if that is not a tensor
+    random_state: Any = None  # the generator's state before the call, if the call drew from it
     engine: Any = None
-    meant: Any = None  # the function whose derivative is meant, where it is not its own
+    meant: Any = None  # the function whose derivative is intended, if not its own
 
     @property
     def defined_at(self) -> str:
-        """Where the backward of a custom Function is written, unless that is its site; not in full: others read it."""
+        """Where the backward of a custom Function is defined, unless that is its site; a shareable path."""
         site = backward_of(getattr(self.function, "__self__", None))
         if site is None or site == self.site:
             return ""
@@ -67,12 +67,12 @@ class Call:
 
 
 def backward_of(function: Any) -> Site | None:
-    """Where the backward of a custom Function is written."""
+    """Where the backward of a custom Function is defined."""
     try:
         code = inspect.unwrap(function.backward).__code__
     except AttributeError:
         return None
-    line = code.co_firstlineno  # of the first decorator
+    line = code.co_firstlineno  # the line of the first decorator
     while line_of(code.co_filename, line).lstrip().startswith("@"):
         line += 1
     return Site(code.co_filename, line, f"{function.__name__}.backward")
@@ -80,9 +80,9 @@ def backward_of(function: Any) -> Site | None:
 
 @dataclass
 class Tape:
-    """What one run did and gave."""
+    """What one run did and returned."""
 
     calls: list[Call]
     result: Any
-    altered: list[Call] = field(default_factory=list)  # hooks that gave back another gradient
+    altered: list[Call] = field(default_factory=list)  # hooks that returned a different gradient
     kept: list[Any] = field(default_factory=list)

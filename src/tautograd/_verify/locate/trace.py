@@ -1,8 +1,8 @@
-"""The tape of one run: every call on tensors, with all that is needed to run it again by itself.
+"""The tape of one run: every call on tensors, with everything needed to run it again in isolation.
 
-Calls are seen by a `TorchFunctionMode`, which both engines have. Custom Functions are not shown to
-modes, so their `apply` is noticed by the interpreter's profiling hook; what their forward calls is
-part of them. Nothing of the program changes: arguments and results are handed on as they are.
+Calls are observed by a `TorchFunctionMode`, which both engines have. Custom Functions are invisible to
+modes, so their `apply` is intercepted by the interpreter's profiling hook; the calls inside their forward
+belong to them. The program is unaffected: arguments and results are passed through unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .tape import MODULE_HOOK, Call, Slot, Tape, backward_of
 
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
-    """Run a program once and write down its calls."""
+    """Run a program once and record its calls."""
     recorder = Recorder(engine)
     with recorder.recording():
         result = run()
@@ -32,7 +32,7 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
 
 
 def custom_calls(engine: Any, run: Callable[[], Any]) -> list[Call]:
-    """Run a program once and write down its calls of custom Functions only, which is quick."""
+    """Run a program once and record only its calls of custom Functions, which is fast."""
     recorder = Recorder(engine)
     recorder.functions_only = True
     with recorder.recording():
@@ -41,7 +41,7 @@ def custom_calls(engine: Any, run: Callable[[], Any]) -> list[Call]:
 
 
 class Recorder:
-    """Writes down what a mode and the profiling hook show."""
+    """Records what a mode and the profiling hook observe."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -51,22 +51,22 @@ class Recorder:
         self.altered: list[Call] = []
         self.kept: list[Any] = []
         self.boundary: FrameType | None = None
-        self.before: Any = None  # the profiling hook that was there
+        self.before: Any = None  # the profiling hook that was installed before
         self.functions_only = False  # whether calls that are not custom Functions are left out
         self._apply = engine.autograd.Function.apply.__func__.__code__
         self._ordinal = 0
-        self._custom: tuple[FrameType, Call] | None = None  # the Function that runs now
+        self._custom: tuple[FrameType, Call] | None = None  # the Function currently running
         self._checkpoints: list[FrameType] = []
-        self._busy = False  # the recorder's own calls are no part of the program
+        self._busy = False  # the recorder's own calls are not part of the program
         self._last_copy: dict[int, tuple[Any, Any]] = {}
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """Inside, what this thread does is written down."""
+        """Inside, this thread's calls are recorded."""
         before: Any = sys.getprofile()
         if callable(before):
             self.before = before
-        elif before is not None:  # a profiler written in C has a switch instead
+        elif before is not None:  # a profiler written in C has its own switch
             before.disable()
         self.boundary = sys._getframe(2)
         seen = (
@@ -84,7 +84,7 @@ class Recorder:
     # --- what is shown -------------------------------------------------------------------------
 
     def see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """A call that the mode was shown."""
+        """Handle a call that the mode intercepted."""
         if self._busy:
             return function(*args, **kwargs)
         self._ordinal += 1
@@ -116,7 +116,7 @@ class Recorder:
         cls = given["cls"]
         name = cls.__name__
         internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
-        if getattr(cls, "runs_registered", False):  # tautograd's own, but somebody else's rule
+        if getattr(cls, "runs_registered", False):  # tautograd's class, a user's rule
             name, internal = given["args"][0]._name.rpartition("::")[2], False
         if internal and name == "CheckpointFunction":
             self._checkpoints.append(frame)
@@ -129,12 +129,12 @@ class Recorder:
         finally:
             self._busy = False
         call.custom = not internal
-        if call.custom and self._called_by_the_kit(frame):  # which was given the Function itself
+        if call.custom and self._called_by_the_kit(frame):  # which received the Function itself
             call.site = backward_of(cls) or call.site
         self._custom = frame, call
 
     def _called_by_the_kit(self, frame: FrameType | None) -> bool:
-        """Whether no line of anybody's program leads from the recorder to a call."""
+        """Whether no user code lies between the recorder and a call."""
         while frame is not None and frame is not self.boundary:
             if owners[frame.f_code.co_filename] < Owner.PYTHON:
                 return False
@@ -149,7 +149,7 @@ class Recorder:
             self._custom = None
             self._busy = True
             try:
-                if result is not None:  # else it raised
+                if result is not None:  # otherwise it raised
                     self._end(call, result)
             finally:
                 self._busy = False
@@ -213,7 +213,7 @@ class Recorder:
         self.calls.append(call)
 
     def _copy(self, tensor: Any) -> Any:
-        """A tensor's values now; the same copy as last time if they have not changed."""
+        """A tensor's current values; the previous copy if they have not changed."""
         known = self._last_copy.get(id(tensor))
         if known is not None and known[0] is tensor and known[1].shape == tensor.shape:
             held = tensor.detach()
@@ -224,7 +224,7 @@ class Recorder:
         return copy
 
     def _watched_hook(self, call: Call, hook: Any) -> Any:
-        """A hook on a gradient that notes whether it gives back another one."""
+        """Wrap a hook on a gradient to record whether it returns a different one."""
 
         def watching(gradient: Any) -> Any:
             before = gradient.detach().clone()
@@ -239,7 +239,7 @@ class Recorder:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two tensors have the same values; NaN is the same as NaN."""
+    """Whether two tensors have the same values; NaN equals NaN."""
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 

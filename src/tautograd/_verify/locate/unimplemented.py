@@ -1,4 +1,4 @@
-"""A function that runs, but has no gradient because an operation in it has none: which, and where."""
+"""Finds the operation without a derivative in a function that runs but has no gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GradientMissing(RuntimeError):
 
 
 def raise_with_line(error: RuntimeError, subject: Subject) -> NoReturn:
-    """Raise what backward said again; with the line, if it is that a derivative is missing."""
+    """Re-raise the error from backward; with the line, if the cause is a missing derivative."""
     if not _SAID.search(str(error)):
         raise error
     site = _first_without(subject)
@@ -29,9 +29,9 @@ def raise_with_line(error: RuntimeError, subject: Subject) -> NoReturn:
 
 
 def _first_without(subject: Subject) -> Any:
-    """Where the first operation without a derivative is called."""
+    """The line that calls the first operation without a derivative."""
     try:
         calls = trace(subject.engine, runnable(subject)[0]).calls
-    except Exception:  # it ran before; a line is not worth another error
+    except Exception:  # it ran before; finding a line is not worth another error
         return None
     return next((call.site for call in calls if call.node_name.endswith(_NODE)), None)

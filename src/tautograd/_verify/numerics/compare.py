@@ -1,4 +1,4 @@
-"""A derivative under test beside a numerical one: which entries agree, which cannot, which are kinks."""
+"""Compares a derivative with a numerical one: which entries agree, which cannot, which are kinks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Comparison:
     tolerance: Any
     wrong: Any
     kink: Any  # and the derivative under test lies between the sides
-    unseen: Any  # the function is not finite around the point
+    unseen: Any  # the function is non-finite around the point
 
 
 def farthest_first(gaps: Any) -> Any:
-    """The order of gaps from the largest to the smallest; what is not a number is the largest."""
+    """The order of gaps from largest to smallest; NaN counts as the largest."""
     return np.argsort(-np.where(np.isnan(gaps), np.inf, gaps), kind="stable")
 
 
 def compare(found: Derivatives, claimed: Any, spread: Any, size: Any) -> Comparison:
-    """`spread` is how far rounding may have moved the claimed derivatives, `size` how large those are
-    that they are computed with: a gap below float32's half unit of that is no mistake, but a constant
-    of float32 somewhere inside (PyTorch's own hardsigmoid has one)."""
+    """`spread` is how far rounding may have moved the claimed derivatives, `size` how large their factors
+    are: a gap below half a float32 unit of that is not an error but a float32 constant somewhere
+    inside (PyTorch's own hardsigmoid has one)."""
     with np.errstate(all="ignore"):
         tolerance = found.error + spread
         gap = np.abs(found.value - claimed)

@@ -1,14 +1,14 @@
 """Derivatives by central differences, each with an estimate of its own error.
 
-Three steps (h, h/2, h/4) are extrapolated twice. What the last extrapolation still changed bounds
-the truncation, the noise of the function over the step bounds the rounding, and their sum is the
-error: no tolerance has to be guessed. Where it is too large the step is moved (down if truncation
-is to blame, up if noise is), for each direction by itself.
+Three steps (h, h/2, h/4) are extrapolated twice. The change in the last extrapolation bounds
+the truncation error, the noise of the function over the step bounds the rounding error, and the error
+is their sum: no tolerance is guessed. If it is too large, the step is adjusted (down if truncation
+dominates, up if noise does), separately for each direction.
 
-A kink shows in the one-sided derivatives: they differ, and do not come together as the step shrinks.
-One that lies beside the point, not on it, disappears once the step is short enough; so a kink, or a
-disagreement with the derivative under test (`claimed`), is believed only if it stays at every
-shorter step that the noise still lets one see.
+A kink shows in the one-sided derivatives: they differ, and do not converge as the step shrinks.
+A kink beside the point, not on it, disappears once the step is short enough; so a kink, or a
+disagreement with the derivative under test (`claimed`), counts only if it persists at every
+shorter step that the noise can still resolve.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .lines import Axes, Lines
 from .noise import EPSILON, Function, noise_level
 
 _OFFSETS = np.array([1.0, -1.0, 0.5, -0.5, 0.25, -0.25])
-_ZOOM = 64.0  # between two step sizes that are tried
-_LEVELS = 6  # of them in each direction
-_GOOD = 1e-6  # relative error that needs no better step
+_ZOOM = 64.0  # between two successive step sizes
+_LEVELS = 6  # attempts in each direction
+_GOOD = 1e-6  # a relative error this small needs no better step
 _ROUNDING = 24.0  # noise over the step, times this, bounds what rounding does to the extrapolation
 _POINTS_AT_ONCE = 4_000_000  # numbers in one batch of points
 
@@ -34,7 +34,7 @@ _FIELDS = "value", "error", "left", "right", "kink", "finite", "step"
 
 @dataclass
 class Derivatives:
-    """Of every output (columns) along every direction (rows)."""
+    """Derivatives of every output (columns) along every direction (rows)."""
 
     value: Any
     error: Any
@@ -46,7 +46,7 @@ class Derivatives:
 
     @classmethod
     def joined(cls, blocks: list[Derivatives], outputs: int) -> Derivatives:
-        """Those of all blocks, one after the other."""
+        """The concatenation of all blocks."""
         if len(blocks) == 1:
             return blocks[0]
         if not blocks:
@@ -55,7 +55,7 @@ class Derivatives:
         return cls(*(np.concatenate([getattr(b, name) for b in blocks]) for name in _FIELDS))
 
     def take(self, other: Derivatives, where: Any, rows: Any) -> None:
-        """Replace entries of these rows by those of `other`, where told."""
+        """Replace entries of these rows by those of `other`, where indicated."""
         for name in _FIELDS:
             mine = getattr(self, name)
             mine[rows] = np.where(where, getattr(other, name), mine[rows])
@@ -72,8 +72,8 @@ def directional(
 ) -> Derivatives:
     """The derivative of `function` at `x` along each direction; without any, along each axis.
 
-    `noise` is the noise level of each output (measured if not given), `claimed` what the derivative
-    under test says: entries that disagree with it are looked at again with shorter steps.
+    `noise` is the noise level of each output (measured if not given), `claimed` the derivative
+    under test: entries that disagree with it are examined again with shorter steps.
     """
     x = np.asarray(x, np.float64)
     if noise is None:
@@ -104,18 +104,18 @@ def lines_along(x: Any, directions: Any) -> Lines:
 
 
 def parts_of(lines: Lines, x: Any, values: int) -> list[slice]:
-    """Lines that are looked at together, with so many values each: points take memory."""
+    """Split lines into batches of bounded memory, given the number of values per line."""
     rows = max(1, _POINTS_AT_ONCE // (values * max(1, x.size)))
     return [slice(i, i + rows) for i in range(0, len(lines), rows)]
 
 
 def at_least_rounding(noise: Any, middle: Any) -> Any:
-    """The noise, which is never below the rounding of the values themselves."""
+    """The noise, but at least the rounding of the values themselves."""
     return np.fmax(noise, EPSILON * np.abs(np.where(np.isfinite(middle), middle, 0.0)))
 
 
 def relative_noise(noise: Any, middle: Any, epsilon: float) -> float:
-    """The noise beside the values, of the usual output; at least the inputs' precision."""
+    """The noise relative to the values, for a typical output; at least the inputs' precision."""
     return max(epsilon, float(np.median(_ratio(noise, np.abs(middle)))) if noise.size else 0.0)
 
 
@@ -128,7 +128,7 @@ def _block(
     epsilon: float,
     claimed: Any,
 ) -> Derivatives:
-    # The step at which truncation and rounding of the extrapolated formula are about equal.
+    # The step at which truncation and rounding errors of the extrapolated formula are about equal.
     first = min(relative_noise(noise, middle, epsilon), 1e-3) ** 0.2 * lines.reach(x)
     found = _at_step(function, x, middle, lines, first, noise)
     for way, zoom in (("shorter", 1 / _ZOOM), ("longer", _ZOOM)):
@@ -149,7 +149,7 @@ def _block(
 def _at_step(
     function: Function, x: Any, middle: Any, lines: Lines, h: Any, noise: Any
 ) -> Derivatives:
-    """All that six values around the point say, for one step per direction."""
+    """Everything that six values around the point show, for one step per direction."""
     values = function(lines.points(x, _OFFSETS[:, None] * h)).reshape(len(_OFFSETS), len(h), -1)
     steps = h[:, None] * np.array([1.0, 0.5, 0.25])[:, None, None]
     with np.errstate(all="ignore"):
@@ -157,12 +157,12 @@ def _at_step(
         central = (above - below) / (2 * steps)
         once = (4 * central[1:] - central[:-1]) / 3
         value = (16 * once[1] - once[0]) / 15
-        # Far from the point the values, and with them their rounding, may be larger.
+        # Far from the point the values, and so their rounding, may be larger.
         largest = np.abs(values).max(axis=0, initial=0.0)
         rounding = _ROUNDING * np.fmax(noise, EPSILON * largest) / h[:, None]
         error = np.abs(once[1] - once[0]) + rounding
         forward, backward = (above - middle) / steps, (middle - below) / steps
-        jumps = forward - backward  # h times the second derivative, and what a kink adds
+        jumps = forward - backward  # h times the second derivative, plus what a kink adds
         kinks = 2 * jumps[1:] - jumps[:-1]  # without the former
         kink = np.abs(kinks[1]) > np.maximum(
             4 * rounding,
@@ -171,7 +171,7 @@ def _at_step(
         lefts, rights = 2 * backward[1:] - backward[:-1], 2 * forward[1:] - forward[:-1]
         sides = np.maximum(np.abs(lefts[1] - lefts[0]), np.abs(rights[1] - rights[0]))
         error = np.where(kink, np.maximum(error, sides + 4 * rounding), error)
-        # Steps too long to see the function at all: the second difference grows as they shrink.
+        # Steps too long to resolve the function: the second difference grows as they shrink.
         spike = np.abs(jumps[2]) > 1.25 * np.abs(jumps[1]) + 4 * rounding
         error = np.where(spike & ~kink, np.maximum(error, np.abs(jumps[2])), error)
     finite = np.isfinite(value) & np.isfinite(middle)
@@ -188,7 +188,7 @@ def _at_step(
 
 
 def _unsettled(found: Derivatives, noise: Any, claimed: Any, way: str) -> Any:
-    """Which entries a shorter (or longer) step may tell more about."""
+    """Which entries a shorter (or longer) step may improve."""
     size = np.abs(found.value)
     usual = np.where(found.finite, size, 0.0).max(axis=1, initial=0.0, keepdims=True)
     rounding = _ROUNDING * noise / found.step
@@ -205,16 +205,16 @@ def _unsettled(found: Derivatives, noise: Any, claimed: Any, way: str) -> Any:
 
 
 def _better(found: Derivatives, tried: Derivatives, rows: Any, noise: Any, claimed: Any) -> Any:
-    """Which entries of `tried` tell more than what was found before."""
+    """Which entries of `tried` improve on what was found before."""
     old = Derivatives(*(getattr(found, name)[rows] for name in _FIELDS))
     better = tried.finite & (tried.error < old.error)
     shorter = tried.step < old.step
-    # A longer step may miss what happens in between: it must not contradict the shorter one.
+    # A longer step may skip over features: it must not contradict the shorter one.
     contradicts = np.abs(tried.value - old.value) > old.error + tried.error
     better &= shorter | ~old.finite | ~contradicts
     better |= tried.finite & shorter & contradicts
     rounding = _ROUNDING * noise / tried.step
-    # A kink that is gone at a shorter step lay beside the point; one that stays is seen more closely.
+    # A kink that disappears at a shorter step lay beside the point; one that stays is better resolved.
     jump = np.abs(old.right - old.left)
     better |= tried.finite & shorter & old.kink & (rounding < 0.02 * jump)
     if claimed is not None:

@@ -1,4 +1,4 @@
-"""How far a result is from a better one: in units of the last place, and as a relative norm."""
+"""How far a result is from a more accurate one: in units of the last place, and as a relative norm."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-_OWN = 8.0  # roundings a result may be off by itself, and more by the length of its sums
-_MOVED = 8.0  # times what one rounding of the inputs changes
+_OWN = 8.0  # roundings a result may be off by on its own, and more with the length of its sums
+_MOVED = 8.0  # times the effect of one rounding of the inputs
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Distance:
 
 
 def distance(got: Any, expected: Any, epsilon: float) -> Distance:
-    """The error of `got`, where numbers are `epsilon` apart at 1.
+    """The error of `got`, where `epsilon` is the spacing of numbers at 1.
 
-    A unit in the last place is that of the element, or of the tensor's root mean square where the
-    element is smaller: an element that cancels to nearly nothing has no places left to compare.
+    A unit in the last place is that of the element, or of the tensor's root mean square if the
+    element is smaller: an element that cancels to nearly nothing has no digits left to compare.
     """
     if got is None:
         return Distance(math.inf, math.inf, "missing")
@@ -58,8 +58,8 @@ def distance(got: Any, expected: Any, epsilon: float) -> Distance:
 def allowance(moved: Sequence[Any], expected: Any, epsilon: float, length: int) -> float:
     """The relative error that rounding explains in a result.
 
-    Its own roundings, which grow with the root of the length of its sums, and what one rounding of
-    the inputs does to it, measured: `moved` are results from inputs so moved.
+    It consists of the result's own roundings, which grow with the root of the length of its sums, and the
+    measured effect of rounding the inputs once: `moved` are results from inputs moved that way.
     """
     found = [distance(other, expected, epsilon).relative for other in moved]
     by_inputs = _MOVED * max((off for off in found if math.isfinite(off)), default=0.0)
@@ -69,12 +69,12 @@ def allowance(moved: Sequence[Any], expected: Any, epsilon: float, length: int) 
 
 
 def rounding(epsilon: float, values: Any) -> float:
-    """The relative error of sums as long as a tensor by their own roundings."""
+    """The relative error from rounding in sums as long as a tensor."""
     return epsilon * (_OWN + math.sqrt(values.size))
 
 
 def size_of(values: Any) -> float:
-    """The norm of a tensor's finite numbers."""
+    """The norm of a tensor's finite elements."""
     with np.errstate(all="ignore"):
         return _norm(np.where(np.isfinite(values), np.abs(values), 0.0))
 

@@ -1,8 +1,8 @@
-"""Values of a subject at many points: all at once where the engine can, else one by one.
+"""Values of a subject at many points: batched where the engine can, otherwise one by one.
 
-Perturbed inputs differ in their values alone, so a batch of them can run through the engine's `vmap`
-in one go. Where that raises (control flow on values, a custom Function without a rule for it) or
-gives other numbers than a plain run, every point is run by itself.
+Perturbed inputs differ only in their values, so a batch of them can run through the engine's `vmap`
+at once. If that raises (control flow on values, a custom Function without a vmap rule) or
+gives different numbers than a plain run, every point is run separately.
 """
 
 from __future__ import annotations
@@ -20,28 +20,26 @@ from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .noise import EPSILON, level_of, points_for_noise
 
-_AT_ONCE = 2**19  # numbers of inputs in one batch: more would not stay near the processor
-_ROWS = 256  # points in one batch at least: each batch has a cost of its own
-_ENOUGH = 8  # points from which a batch pays
+_AT_ONCE = 2**19  # numbers per batch: more would not stay in the processor's cache
+_ROWS = 256  # points per batch, at least: each batch has a fixed cost
+_ENOUGH = 8  # points from which batching pays
 
 
 class Values:
     """A function of points (k, n) to values (k, m), for `directional`.
 
-    `here` is what a recorded run gives at the subject's own values, if that is known.
+    `here` is the result of a recorded run at the subject's own values, if known.
     """
 
     def __init__(self, subject: Subject, here: Any = None) -> None:
         self.subject = subject
-        self.count = 0  # of points so far
-        self.batches: bool | None = None  # not known yet
-        self.told: Callable[[int], None] | None = None  # of the points so far, now and then
+        self.count = 0  # number of points so far
+        self.batches: bool | None = None  # None: not known yet
+        self.told: Callable[[int], None] | None = None  # called now and then with the points so far
         self._last_told = time.monotonic()
-        self._also: Any = None  # points that are asked for later, and their values
+        self._also: Any = None  # points expected to be requested later, and their values
         self._beside: Any = None
-        self._block: Any = (
-            None  # the memory of points that were asked for, with expected ones behind them
-        )
+        self._block: Any = None  # the memory of requested points, with expected ones after them
         self._quiet = False
         self._row = subject.row
         self.here = self._alone(self._row) if here is None else here
@@ -49,21 +47,21 @@ class Values:
 
     @property
     def noise_is_open(self) -> bool:
-        """Whether nobody has measured the noise yet."""
+        """Whether the noise has not been measured yet."""
         return "noise" not in self.__dict__
 
     @property
     def noise_is_bound(self) -> bool:
-        """Whether the noise is known by a bound alone."""
+        """Whether only a bound on the noise is known."""
         return "noise" in self.__dict__ and "around" not in self.__dict__
 
     def take_noise(self, level: Any) -> None:
-        """Let this be the noise of each output: it was bounded by what was computed anyway."""
+        """Set the noise of each output, bounded as a by-product of values already computed."""
         self.__dict__["noise"] = level
 
     @cached_property
     def around(self) -> Any:
-        """The values that show the noise, for `level_of`."""
+        """The values from which `level_of` computes the noise."""
         return self(points_for_noise(self._row, epsilon=max(EPSILON, self.subject.epsilon)))
 
     @cached_property
@@ -89,11 +87,11 @@ class Values:
         return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
 
     def expect(self, points: Any) -> None:
-        """These points will be asked for: the next batch may take them along, in one go."""
+        """Announce points that will be requested: the next batch may include them."""
         self._also, self._beside = points, None
 
     def blank(self, count: int, size: int) -> Any:
-        """Memory for so many points of so many numbers; those that are expected lie behind them."""
+        """Memory for `count` points of `size` numbers each; expected points follow them."""
         if self._also is None:
             return np.empty((count, size))
         self._block = np.empty((count + len(self._also), size))
@@ -116,7 +114,7 @@ class Values:
             self.told(self.count)
 
     def _or_nan(self, point: Any) -> Any:
-        """The values there, or NaN: beside the point the function may not be defined."""
+        """The values there, or NaN: beside the point the function may be undefined."""
         self._tell()
         try:
             return self._alone(point)
@@ -133,7 +131,7 @@ class Values:
             return subject.flat(subject.evaluated([t.requires_grad_() for t in tensors]))
 
     def _may_run_without_recording(self) -> bool:
-        """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
+        """Whether it gives the same result without a graph (a gradient penalty, say, needs one)."""
         self._quiet = True
         try:
             return bool(np.array_equal(self.here, self._alone(self._row), equal_nan=True))
@@ -178,7 +176,7 @@ class Values:
         return np.concatenate([as_reals(out).reshape(len(points), -1) for out in outputs], axis=1)
 
     def _agree(self, found: Any, points: Any) -> bool:
-        """Whether a batch gives what single runs give, up to the order of summation."""
+        """Whether a batch agrees with single runs, up to the order of summation."""
         for i in {0, len(points) // 2, len(points) - 1}:
             known = np.array_equal(points[i], self._row)
             alone = self.here if known else self._alone(points[i])

@@ -1,13 +1,15 @@
-"""The first look at every entry of a Jacobian: two or three values each, for what is right anyway.
+"""A quick check of every entry of a Jacobian: two or three values each, enough for entries that are
+right.
 
-At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
-derivative under test agrees with the central difference to the digits asked for, which what is wrong does
-not by chance, and the slopes show no kink, the entry is settled, however noisy the function is; so it is if
-nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third
-difference: over 6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it;
-a step too long shows in it too. It is taken off the central difference, and what it took off, with the noise
-over the step, is the error. An entry is settled then if the derivative under test lies within that error, and
-the error within what is asked. All others are looked at with six values and as many steps as they need.
+The values at distances h and -h give a central difference, and with the point itself two slopes. If the
+derivative under test agrees with the central difference to the required digits, which a wrong one does
+not do by chance, and the slopes show no kink, the entry is settled, however noisy the function is;
+likewise if nothing changes and the claimed slope is zero. If not, the noise is measured, and a third
+value, at 2h, gives a third difference: over 6h it is the truncation of the central difference,
+h²f'''/6; a kink of size k adds k/6 to it; a step that is too long shows in it too. It is subtracted
+from the central difference, and the amount subtracted plus the noise over the step is the error. The
+entry is then settled if the derivative under test lies within that error, and the error within the
+required accuracy. All others get six values and as many steps as they need.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ from .lines import Axes
 from .noise import EPSILON, Function
 
 _TWO, _THREE = np.array([1.0, -1.0]), np.array([1.0, -1.0, 2.0])
-_KINK = 1e-2  # of a slope: from here on the slopes to both sides may be those of a kink
-_FAINT = 2.0**-10  # of the largest slopes: a kink below that is none of these
+_KINK = 1e-2  # of a slope: from here on, a difference of the two slopes may be a kink
+_FAINT = 2.0**-10  # of the largest slopes: anything smaller is not a kink
 _ROUNDING = 8.0  # noise over the step, times this, bounds what rounding does to the formula
-_NOISY = 1e-12  # of the values: from here on three of them settle nothing
+_NOISY = 1e-12  # of the values: above this, three of them settle nothing
 
 
 def along_axes(
@@ -48,9 +50,10 @@ def along_axes(
 ) -> Derivatives:
     """The derivative along every axis, with errors up to `enough` where `claimed` is confirmed.
 
-    `bends` is what is asked of the largest entries (`enough`, if not given): a kink is one beside those.
-    `sizes` says how large the numbers of `x` usually are, each in its place: steps are a small part
-    of that, or of the number itself. `noise` measures that of the values, and is asked if it matters.
+    `bends` is the accuracy required of the largest entries (default: `enough`): kinks are judged
+    relative to those. `sizes` gives the usual size of the numbers of `x`, each in its place: steps are
+    a small fraction of that, or of the number itself. `noise` measures the noise of the values, and is
+    called only if needed.
     """
     middle = function(x[None])[0]
     axes = Axes(np.arange(x.size))
@@ -69,7 +72,7 @@ def along_axes(
         faint = _FAINT / SINGLE * (enough if bends is None else bends)
         straight = bend <= np.fmax(_KINK * np.fmax(left, right), faint)
         settled = straight & (found.error <= enough)
-        # A step in which nothing changes at all has no slope, however far away the next one is.
+        # A step in which nothing changes at all shows no slope, however far away the next one is.
         settled |= (left == 0) & (right == 0) & (claimed == 0)
     rest = np.nonzero(~settled.all(axis=1))[0]
     if not rest.size:
@@ -78,8 +81,8 @@ def along_axes(
     relative = relative_noise(level, middle, epsilon)
     if relative > _NOISY:
         return directional(function, x, noise=level, claimed=claimed, epsilon=epsilon)
-    # Longer than where truncation equals rounding: both shall stay well below float32's digits, for
-    # functions of high curvature (6e-5 squared, over 6) and for one of many inputs (rounding over 6e-5).
+    # Longer than where truncation equals rounding: both must stay well below float32's digits, for
+    # functions of high curvature (6e-5 squared, over 6) and of many inputs (rounding over 6e-5).
     steps = _step(relative) * sizes
     for part in parts_of(axes[rest], x, len(_THREE)):
         rows = rest[part]
@@ -97,8 +100,8 @@ def along_axes(
 
 
 def noise_seen(found: Derivatives, claimed: Any, middle: Any) -> Any:
-    """A bound on the noise of each output, where all entries are settled: what is between a derivative
-    and its central difference, over the step, is no less than what noise does to it."""
+    """A bound on the noise of each output, if all entries are settled: the gap between a derivative
+    and its central difference, over the step, is at least what noise contributes to it."""
     with np.errstate(all="ignore"):
         gap = np.abs(found.value - claimed) * found.step
     return at_least_rounding(np.where(np.isfinite(gap), gap, 0.0).max(axis=0, initial=0.0), middle)
@@ -111,7 +114,7 @@ def _step(relative: float) -> float:
 def _two_values(
     function: Function, x: Any, middle: Any, axes: Axes, h: Any, claimed: Any
 ) -> Derivatives:
-    # One who computes many points at once may have further ones beside them, in the same memory.
+    # A function that batches its points may append further ones in the same memory.
     blank = {"blank": function.blank} if hasattr(function, "blank") else {}
     values = function(axes.points(x, _TWO[:, None] * h, **blank)).reshape(2, len(h), -1)
     above, below = values

@@ -1,4 +1,4 @@
-"""Straight lines through a point, along which a function is looked at: any, or along single numbers."""
+"""Straight lines through a point along which a function is sampled: along any direction or single axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .noise import scale_of
 
 
 class Lines:
-    """Straight lines through the point, along any directions."""
+    """Straight lines through the point, in arbitrary directions."""
 
     def __init__(self, directions: Any) -> None:
         self.directions = np.asarray(directions, np.float64)
@@ -23,11 +23,11 @@ class Lines:
         return Lines(self.directions[rows])
 
     def points(self, x: Any, distances: Any) -> Any:
-        """Points at these distances (k, d) along each of them, as rows."""
+        """Points at these distances (k, d) along each line, as rows."""
         return (x + distances[:, :, None] * self.directions).reshape(-1, x.size)
 
     def reach(self, x: Any) -> Any:
-        """How far one may go along each before the numbers change by their own size."""
+        """How far one may go along each line before the numbers change by their own size."""
         with np.errstate(divide="ignore"):
             room = scale_of(x) / np.abs(self.directions)
         reach = room.min(axis=1, initial=np.inf)
@@ -39,7 +39,7 @@ def _blank(count: int, size: int) -> Any:
 
 
 class Axes(Lines):
-    """The lines along single numbers, which need no directions written out."""
+    """Lines along single axes, whose directions need not be stored."""
 
     def __init__(self, places: Any) -> None:
         self.places = places
@@ -51,7 +51,7 @@ class Axes(Lines):
         return Axes(self.places[rows])
 
     def points(self, x: Any, distances: Any, blank: Callable[[int, int], Any] = _blank) -> Any:
-        """`blank` gives the memory for so many points of so many numbers."""
+        """`blank(points, numbers)` allocates the memory for that many points."""
         found = blank(distances.size, x.size)
         found[:] = x
         by_distance = found.reshape(*distances.shape, x.size)

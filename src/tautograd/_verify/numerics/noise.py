@@ -24,11 +24,11 @@ _STEPS = (
     4.5e9,
     4.5e12,
 )  # in units of the precision: 1e-12, 1e-6 and 1e-3 of the inputs' size
-_STARTS = 0.0, 17.0, -31.0  # in steps: a kink that one line crosses the others do not
+_STARTS = 0.0, 17.0, -31.0  # in steps: a kink crossed by one line is missed by the others
 
 
 def scale_of(x: Any, least: float = 1e-2) -> Any:
-    """The size of each number, for steps: its own, or the usual one where it is (nearly) zero."""
+    """The scale of each number, for steps: its own size, or the usual one if it is (nearly) zero."""
     size = np.abs(x)
     nonzero = size[(size > 0) & np.isfinite(size)]
     if not nonzero.size:
@@ -45,7 +45,7 @@ def noise_level(
 
     Steps of 1e-12 show the rounding of float64; those of 1e-6 that of float32, where the function
     uses it inside. Those of 1e-3 are for values so coarse that shorter steps do not change them.
-    Without `coarse` only the first are made.
+    Without `coarse`, only the first are taken.
     """
     points = points_for_noise(x, seed, epsilon, coarse=coarse)
     return level_of(function(points), epsilon, coarse=coarse)
@@ -54,7 +54,7 @@ def noise_level(
 def points_for_noise(
     x: Any, seed: int = 0, epsilon: float = EPSILON, *, coarse: bool = True
 ) -> Any:
-    """The points whose values show the noise, for `level_of`."""
+    """The points at which to evaluate the function for `level_of`."""
     random = np.random.default_rng(seed)
     shape = len(_STARTS), *x.shape
     lines = random.choice([-1.0, 1.0], shape) * random.uniform(0.5, 1.0, shape) * scale_of(x, 0.0)
@@ -67,12 +67,12 @@ def points_for_noise(
 
 
 def level_of(values: Any, epsilon: float = EPSILON, *, coarse: bool = True) -> Any:
-    """The noise of values at `points_for_noise`; a linear map of them has its own."""
+    """The noise of values at `points_for_noise`; any linear map of the values may be passed instead."""
     steps = len(_steps(epsilon, coarse))
     values = values.reshape(steps, len(_STARTS), _POINTS, -1)
     with np.errstate(all="ignore"):
         sizes = _of_lines(values)
-        # Of the three lines the one in the middle.
+        # The median of the three lines.
         found = np.sort(np.where(np.isfinite(sizes), sizes, np.inf), axis=1)[:, 1]
         if steps == len(_STEPS):
             same = (np.diff(values[1], axis=1) == 0).mean(axis=(0, 1))

@@ -1,8 +1,8 @@
-"""The norm of each of many tensors, read from the device at once.
+"""The norms of many tensors, read from the device at once.
 
-Asking a tensor on an accelerator for a number waits for it; asking one tensor of all the norms waits
-once. Squares are summed in float64, so that a norm overflows or vanishes only where its tensor does;
-tensors whose norm comes out as 0 or not finite are looked at again, by their largest number.
+Reading a number from a tensor on an accelerator synchronises with it; reading all the norms from one
+tensor synchronises once. Squares are summed in float64, so that a norm overflows or vanishes only where
+its tensor does; a norm of 0 or a non-finite one is recomputed, scaled by the largest number.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _by_device(tensors: Sequence[Any]) -> dict[Any, list[int]]:
 
 
 def _real(tensor: Any) -> Any:
-    """The numbers of a tensor as real ones: complex as pairs, sparse without its zeros."""
+    """A tensor's numbers as real ones: complex as pairs, sparse without its zeros."""
     tensor = tensor.detach()
     if getattr(tensor, "is_sparse", False):
         tensor = tensor.coalesce().values()
@@ -48,7 +48,7 @@ def _real(tensor: Any) -> Any:
 
 
 def _read_at_once(tensors: list[Any], order: float) -> list[float]:
-    """The norms of tensors of one device and dtype."""
+    """The norms of tensors with the same device and dtype."""
     if not tensors:
         return []
     torch = engine_of(tensors)
@@ -63,7 +63,7 @@ def _read_at_once(tensors: list[Any], order: float) -> list[float]:
 
 
 def _scaled(tensor: Any, largest: float) -> float:
-    """A norm whose squares do not fit: of the tensor over its largest number."""
+    """A norm whose squares overflow or underflow: computed from the tensor over its largest number."""
     torch = engine_of([tensor])
     with torch.no_grad():
         wide = tensor.cpu().to(torch.float64)

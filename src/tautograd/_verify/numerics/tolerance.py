@@ -1,4 +1,4 @@
-"""When a derivative under test is within what its reference allows, and what is said when it is not."""
+"""Whether a derivative under test is within what its reference allows, and the record if it is not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from .differences import Derivatives
 
-SURE = 4.0  # how many times its error estimate a reference may be off
-LEAST = 2.0**-22  # of a gradient's size: less may be a constant that is rounded to float32
+SURE = 4.0  # times its own error estimate, a reference may be off
+LEAST = 2.0**-22  # of a gradient's size: a smaller gap may be a constant rounded to float32
 
 
 @dataclass
 class WrongEntry:
-    """A number of the row of inputs, with the derivative of the weighted outputs by it."""
+    """A number of the input row, with the derivative of the weighted outputs by it."""
 
     number: int
     expected: float
@@ -34,7 +34,7 @@ class KinkEntry:
 
 @dataclass
 class Verdict:
-    """What was found about one rule."""
+    """The findings about one rule."""
 
     wrong: list[WrongEntry] = field(default_factory=list)
     kinks: list[KinkEntry] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass
 class Judged:
-    """One entry by each weighting."""
+    """One entry, for each weighting."""
 
     whole: Derivatives
     low: Any
@@ -54,13 +54,13 @@ class Judged:
 
 
 def least_change(moves: Any) -> Any:
-    """The least change that is one, over the first axis; 0 where there is none."""
+    """The smallest nonzero change, over the first axis; 0 if there is none."""
     least = np.where((moves > 0) & np.isfinite(moves), moves, np.inf).min(axis=0, initial=np.inf)
     return np.where(np.isfinite(least), least, 0.0)
 
 
 def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:
-    """Whether what is claimed lies within the error of a derivative, or between its two sides."""
+    """Whether the claim lies within the error of a derivative, or between its two sides."""
     with np.errstate(all="ignore"):
         allowed = SURE * found.error + slack + 0.1 * LEAST * np.abs(claimed)
         fine = np.abs(found.value - claimed) <= allowed
@@ -70,7 +70,7 @@ def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:
 
 
 def interval(found: Derivatives, weights: Any) -> tuple[Any, Any, Any]:
-    """From derivatives of each output, the least and the most that a weighted sum of them can be."""
+    """The bounds of a weighted sum of the outputs' derivatives."""
     kink = found.kink
     low = np.where(kink, np.minimum(found.left, found.right), found.value)
     high = np.where(kink, np.maximum(found.left, found.right), found.value)

@@ -1,9 +1,10 @@
-"""A kink at the point excuses nothing beside it: the point is moved across, and the gradient checked there.
+"""Checks the gradient beside a kink: each number at a kink is moved off it, and the gradient compared
+there.
 
-At a kink any value between the two slopes is right. A rule that is wrong on a narrow strip beside it would
-go unseen, because differences that reach across the kink see both slopes. So each number that is at a kink
-is moved off it, by distances from a thousandth to a billionth of its size to either side, and there the
-gradient must be the slope of the piece that it is on.
+At a kink any value between the two slopes is right. A rule that is wrong on a narrow strip beside it
+would go unnoticed, because differences that reach across the kink see both slopes. So each number at a
+kink is moved off it, by a thousandth to a billionth of its size to either side, and there the gradient
+must be the slope of the piece it is on.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from .fast_mode import usual_sizes
 from .first_order import Outcome, output_name
 
 BESIDE = "beside the kinks"
-_DISTANCES = 1e-3, 1e-5, 1e-7, 1e-9  # of a number's usual size
-_STEPS = 1e3  # of the precision, that a distance must be at least
-_PLACES = 8  # numbers at kinks that are moved
-_SAMPLES = 8  # points beside several kinks at once
-_OUTPUTS = 64  # up to which each is looked at by itself
+_DISTANCES = 1e-3, 1e-5, 1e-7, 1e-9  # relative to a number's usual size
+_STEPS = 1e3  # minimum distance, in units of the precision
+_PLACES = 8  # how many numbers at kinks are moved
+_SAMPLES = 8  # how many points beside several kinks at once
+_OUTPUTS = 64  # up to this many, each is examined separately
 
 
 @dataclass
 class Aside:
-    """What was found beside the kinks: the check, and where to look if it is wrong."""
+    """The result beside the kinks: the check, and where to look if it is wrong."""
 
     check: Check
     subject: Subject | None = None
@@ -47,12 +48,12 @@ def beside_kinks(outcome: Outcome) -> Aside | None:
     """The gradient a little way off each kink; None where there is none."""
     kinks = outcome.compared.kink
     if not kinks.any() or kinks.shape[0] != outcome.subject.row.size:
-        return None  # probes do not say which number is at a kink
+        return None  # probes do not identify the number at a kink
     places = np.nonzero(kinks.any(axis=1))[0][:_PLACES]
     check = Check(BESIDE, "the gradient where the point is moved across each kink")
     aside = Aside(check)
     sizes = usual_sizes(outcome.subject)
-    # Beside a staircase's steps nothing is to be seen: a distance must be many of its steps.
+    # Beside a staircase's steps nothing shows: a distance must span many of its steps.
     for distance in [d for d in _DISTANCES if d > _STEPS * outcome.subject.epsilon]:
         for sign in (1.0, -1.0):
             row = outcome.subject.row.copy()
@@ -75,8 +76,9 @@ def beside_kinks(outcome: Outcome) -> Aside | None:
 
 
 def _along_all(outcome: Outcome, places: Any, aside: Aside) -> None:
-    """Where numbers tie, each alone may get all or nothing; but moved together they stay tied, and if every
-    gradient beside the point says the same along that way, the one at the point must say it too.
+    """Where numbers tie, each alone may get all of the gradient or none. But moved together they stay
+    tied, and if every gradient beside the point agrees along that direction, the one at the point must
+    agree, too.
     """
     subject = outcome.subject
     cotangents, claimed = outcome.backwards()
@@ -88,7 +90,7 @@ def _along_all(outcome: Outcome, places: Any, aside: Aside) -> None:
         row[places] += 1e-6 * sizes[places] * random.normal(size=places.size)
         try:
             beside.append(subject.gradients(row, cotangents)[:, places].sum(axis=1))
-        except Exception:  # it may not be defined there
+        except Exception:  # it may be undefined there
             return
     found = np.array(beside)
     here = claimed[:, places].sum(axis=1)
@@ -109,7 +111,7 @@ def _along_all(outcome: Outcome, places: Any, aside: Aside) -> None:
 
 
 def moved_to(subject: Subject, row: Any) -> Subject:
-    """The same computation at other values of its leaves."""
+    """The same computation, at other values of its leaves."""
     moved = copy.copy(subject)
     row.setflags(write=False)
     moved.__dict__["row"] = row
@@ -128,7 +130,7 @@ class _Found:
 
 
 def _at(subject: Subject, places: Any, distances: Any) -> _Found | None:
-    """The derivatives by these numbers at the moved point, with steps that stay on one side."""
+    """The derivatives by these numbers at the moved point, with steps that stay on one side of the kink."""
     try:
         values = Values(subject)
         weights = np.eye(subject.size)
@@ -143,7 +145,7 @@ def _at(subject: Subject, places: Any, distances: Any) -> _Found | None:
             claimed=claimed,
             epsilon=max(EPSILON, subject.epsilon),
         )
-    except Exception:  # it may not be defined there
+    except Exception:  # it may be undefined there
         return None
     sizes = np.abs(gradients).max(initial=0.0)
     compared = compare(found, claimed, 16 * EPSILON * sizes, sizes)
@@ -159,7 +161,7 @@ def _at(subject: Subject, places: Any, distances: Any) -> _Found | None:
 
 
 class _Short(Axes):
-    """Axes along which one may not go further than the kink is away."""
+    """Axes limited to the distance of the kink."""
 
     def __init__(self, places: Any, distances: Any) -> None:
         super().__init__(places)

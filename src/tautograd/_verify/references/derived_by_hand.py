@@ -1,4 +1,4 @@
-"""The gradient that the user derived by hand, against the engine's and against differences."""
+"""Compares the gradient that the user derived by hand with the engine's and with differences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def against_analytical(subject: Subject, outcome: Outcome, analytical: Any) -> l
 
 
 def wrong_by_hand(analytical: Any, checks: list[Check]) -> list[Suspect]:
-    """The user's own gradient as a suspect, if it is what the differences speak against."""
+    """The user's own gradient as a suspect, if the differences contradict it."""
     failed = [check for check in checks if not check.ok]
     if not failed or (len(checks) > 1 and checks[-1].ok):
         return []
@@ -81,7 +81,7 @@ def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject)
 
 
 def _as_checked(subject: Subject, value: Any) -> Any:
-    """An input in the precision in which the subject is checked."""
+    """An input, in the precision in which the subject is checked."""
     if is_tensor(value) and value.is_floating_point() and subject.is_double:
         return value.detach().to(subject.engine.float64)
     return value.detach() if is_tensor(value) else value

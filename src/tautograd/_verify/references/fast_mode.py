@@ -1,7 +1,7 @@
 """Fast mode: a few random probes instead of the whole Jacobian, and what they would have caught.
 
 Every probe is a pair of sign vectors, u over the outputs and v over the inputs: u·J·v by differences
-is held against v·(J^T u) by backward. A single wrong entry changes each probe by plus or minus its own
+is compared with v·(J^T u) by backward. A single wrong entry changes each probe by plus or minus its own
 error, however many entries there are, so it is caught as soon as that error exceeds the *error of the
 difference*, not some fraction of the whole.
 """
@@ -26,14 +26,14 @@ STEPS_AHEAD = 2.0 ** -np.arange(3, 24, 2.0)
 
 
 def usual_sizes(subject: Subject) -> Any:
-    """One size for all numbers of a leaf: steps of a probe, the same for each of its entries."""
+    """One size for all numbers of a leaf: a probe takes the same step for each of its entries."""
     return subject.usual_sizes
 
 
 class Probes:
-    """`count` cotangents against `count` directions: every pair of them is one comparison.
+    """`count` cotangents by `count` directions: every pair is one comparison.
 
-    Where every entry is compared already, one direction serves the other references; its numbers
+    If every entry has been compared already, one direction serves the other references; its numbers
     are of different sizes, so that no two errors cancel.
     """
 
@@ -56,7 +56,7 @@ class Probes:
         if everything_compared:
             uneven = np.random.default_rng(seed).uniform(0.5, 1.0, row.size)
             self.few = self.directions = self.directions * uneven
-        self.least: Any = 0.0  # gaps up to this are not held against a gradient
+        self.least: Any = 0.0  # gaps up to this size are not blamed on the gradient
 
     @cached_property
     def noise(self) -> Any:
@@ -74,7 +74,7 @@ class Probes:
 
     @cached_property
     def points_ahead(self) -> Any:
-        """Points along the few directions, at `STEPS_AHEAD`, for Taylor's remainder."""
+        """Points along the few directions, at `STEPS_AHEAD`, for the Taylor remainder."""
         ahead = self.subject.row + STEPS_AHEAD[:, None, None] * self.few
         return ahead.reshape(-1, self.subject.row.size)
 
@@ -85,12 +85,12 @@ class Probes:
 
     @property
     def claimed(self) -> Any:
-        """The derivative along each direction, by backward."""
+        """The derivative along each direction, from backward."""
         with np.errstate(all="ignore"):
             return self.directions @ self.gradients.T
 
     def differences(self) -> Derivatives:
-        """The same, by differences."""
+        """The same, from differences."""
         epsilon = max(EPSILON, self.subject.epsilon)
         return directional(
             self.summed, self.subject.row, self.directions, noise=self.noise,
@@ -98,7 +98,7 @@ class Probes:
         )  # fmt: skip
 
     def compare(self, found: Derivatives, spread: Any = 0.0) -> Comparison:
-        """Both, where rounding may have moved the gradients by `spread`."""
+        """Compare both; rounding may have moved the gradients by `spread`."""
         with np.errstate(all="ignore"):
             size = np.abs(self.directions) @ np.abs(self.gradients).T
             moved = 16 * max(EPSILON, self.subject.epsilon) * size
@@ -109,10 +109,10 @@ class Probes:
         return compare(found, self.claimed, moved, size)
 
     def sensitivity(self, found: Derivatives, claimed: Any, compared: Comparison) -> Sensitivity:
-        """The probability that one entry, wrong by so much, would have been caught by these probes.
+        """The probability that these probes would have caught one entry wrong by a given size.
 
-        A wrong entry adds plus or minus its error, times the step, to each pair, by the signs that its
-        cotangents and directions happen to have: they are drawn again here.
+        A wrong entry adds plus or minus its error, times the step, to each pair, with signs that depend
+        on its cotangents and directions: they are drawn again here.
         """
         with np.errstate(all="ignore"):
             blind = compared.unseen | compared.kink

@@ -1,4 +1,4 @@
-"""The main comparison: the engine's gradient against differences, whole or by probes."""
+"""The main comparison: the engine's gradient against differences, over the whole Jacobian or by probes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .fast_mode import Probes, usual_sizes
 from .precision import gradient_noise, is_calm
 
 _DIGITS = 2.0**-10  # of a small entry
-_SEEN = 2.0**-34  # of an output over an input: two values show slopes down to here
-_SLACK = 16  # roundings that a computed derivative may be off by
+_SEEN = 2.0**-34  # of an output over an input: the smallest slope that two values show
+_SLACK = 16  # roundings by which a computed derivative may be off
 
 
 @dataclass
 class Outcome:
-    """What one comparison found, and what it needs to go on from there."""
+    """The result of one comparison, and what later steps need from it."""
 
     subject: Subject
     check: Check
@@ -49,14 +49,14 @@ class Outcome:
         return self.check.verdict == "wrong"
 
     def backwards(self) -> tuple[Any, Any]:
-        """The cotangents that were sent, and the gradients that came back."""
+        """The cotangents sent, and the gradients returned."""
         if self.gradients is not None:
             return self.probes.cotangents, self.gradients
         return np.eye(self.subject.size), self.claimed.T
 
     def along_probes(self) -> tuple[Derivatives, Any, Comparison]:
-        """Differences, gradients and comparison along the probes; sums of the entries, if all of
-        them were compared."""
+        """Differences, gradients and comparison along the probes; if all entries were compared, sums
+        of those."""
         probes = self.probes
         if self.gradients is not None:
             return self.found, self.gradients, self.compared
@@ -81,7 +81,7 @@ class Outcome:
 
 
 def full(subject: Subject, values: Values, probes: int, seed: int, recorded: Any = None) -> Outcome:
-    """Every entry of the Jacobian; `recorded` are leaves and outputs of a run, if there was one."""
+    """Compare every entry of the Jacobian; `recorded` are leaves and outputs of an earlier run, if any."""
     row = subject.row
     everything = np.eye(subject.size)
     few = Probes(subject, values, min(probes, 4), seed, everything_compared=True)
@@ -104,7 +104,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int, recorded: Any
     least = _enough(sizes, faintest, claimed, found.value) / SINGLE
     compared = compare(found, claimed, slack, least)
     if compared.wrong.any():
-        # What rounding does to the gradient itself is measured only where it matters.
+        # The effect of rounding on the gradient itself is measured only where it matters.
         rows = np.nonzero(compared.wrong.any(axis=0))[0]
         spread = np.zeros_like(claimed)
         calm = is_calm(values.noise, values.here, subject.epsilon)
@@ -128,23 +128,23 @@ def full(subject: Subject, values: Values, probes: int, seed: int, recorded: Any
 
 
 def _enough(sizes: Any, faintest: Any, *entries: Any) -> Any:
-    """The error that is of no account: a float32's half unit of the block's largest entry, but of an entry far
-    smaller than that no more than its third digit, if values of this size can show it at all."""
+    """The error that may be ignored: half a float32 unit of the block's largest entry, but at most the
+    third digit of an entry far smaller than that, provided values of this size can show it."""
     with np.errstate(all="ignore"):
         own = np.max([np.where(np.isfinite(e), np.abs(e), 0.0) for e in entries], axis=0)
         return np.minimum(SINGLE * sizes, np.maximum(_DIGITS * own, _SEEN * faintest))
 
 
 def _faintest(subject: Subject, here: Any) -> Any:
-    """For each entry the slope that moves an output by its own size when the input moves by its own: a few
-    roundings of that are lost in the output, and come back as rounding from sums that cancel."""
+    """For each entry, the slope that moves an output by its own size when the input moves by its own: a
+    few roundings of that are lost in the output, and reappear as rounding in sums that cancel."""
     with np.errstate(all="ignore"):
         outputs = np.where(np.isfinite(here), np.abs(here), 0.0)
         return outputs / usual_sizes(subject)[:, None]
 
 
 def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:
-    """NaN is the derivative of nothing finite, though the function may have an end there."""
+    """NaN is never the derivative of a finite function, though its domain may end there."""
     nan = np.isnan(claimed) & np.isfinite(here)
     compared.wrong |= nan
     compared.unseen &= ~nan
@@ -152,8 +152,8 @@ def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:
 
 
 def block_sizes(subject: Subject, claimed: Any) -> Any:
-    """For each entry the largest one of its block, a leaf by an output tensor: a computed derivative
-    is a sum of products with its neighbours' factors, and rounded on their scale."""
+    """For each entry, the largest one of its block, a leaf by an output tensor: a computed derivative
+    is a sum of products with its neighbours' factors, and is rounded on their scale."""
     sizes = np.zeros_like(claimed)
     at = 0
     for _, tensor in subject.outputs:
@@ -167,7 +167,7 @@ def block_sizes(subject: Subject, claimed: Any) -> Any:
 
 
 def fast(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
-    """A few random probes."""
+    """Compare a few random probes."""
     made = Probes(subject, values, probes, seed)
     found, claimed, gradients = made.differences(), made.claimed, made.gradients
     compared = made.compare(found)
@@ -213,7 +213,7 @@ def _judged(outcome: Outcome) -> Outcome:
 
 
 def _entries(subject: Subject, outcome: Outcome) -> list[Entry]:
-    """The wrong entries, the one that is farthest off first, in plain difference."""
+    """The wrong entries, sorted by absolute difference, largest first."""
     compared, found, claimed = outcome.compared, outcome.found, outcome.claimed
     places = np.argwhere(compared.wrong)
     order = farthest_first(compared.gap[compared.wrong])
@@ -245,7 +245,7 @@ def _kinks(subject: Subject, outcome: Outcome) -> list[Kink]:
 
 
 def output_name(subject: Subject, place: int) -> str:
-    """Which number of the result an output is: `output[0, 2]`; nothing if there is just one."""
+    """The output that a number of the result belongs to: `output[0, 2]`; empty if there is just one."""
     at = 0
     for name, tensor in subject.outputs:
         width = 2 if tensor.is_complex() else 1

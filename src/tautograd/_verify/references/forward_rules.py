@@ -30,7 +30,7 @@ def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[
     for call in sorted(tape.calls, key=lambda c: not c.custom):
         try:
             entry = _wrong_tangent(engine, call, seed)
-        except Exception:  # not every call can be run by itself, or has a forward rule
+        except Exception:  # not every call can run in isolation, or has a forward rule
             continue
         if entry is not None:
             note = NO_RULE if np.isnan(entry.got) and _is_registered(call.function) else NOTE
@@ -41,7 +41,7 @@ def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[
 
 
 def runs_elsewhere(run: Callable[[], Any]) -> bool:
-    """Whether a computation starts threads: the levels of forward mode are a thread's own, gradients are not."""
+    """Whether a computation starts threads: forward mode's levels are thread-local, gradients are not."""
     started = False
     own = threading.get_ident()
 
@@ -62,7 +62,7 @@ def runs_elsewhere(run: Callable[[], Any]) -> bool:
 
 
 def _is_registered(function: Any) -> bool:
-    """Whether it is an operator that somebody registered with the engine, and not one of its own."""
+    """Whether it is an operator that a third party registered with the engine, not one of its own."""
     return getattr(function, "namespace", "aten") not in ("aten", "prims", "prim")
 
 

@@ -1,7 +1,7 @@
-"""Backward is linear in the gradient that arrives: twice as much in, twice as much out.
+"""Checks that backward is linear in the incoming gradient: twice as much in, twice as much out.
 
-A rule that clips, normalises or thresholds what arrives can be right for the gradients that a check
-happens to send and wrong for those of training; it shows by not being linear.
+A rule that clips, normalises or thresholds the incoming gradient can be right for the gradients that a
+check happens to send and wrong for those of training; its nonlinearity gives it away.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def linear_backward(
 ) -> tuple[Check, Any]:
     """Whether random combinations of cotangents give the same combinations of their gradients.
 
-    Error and tolerance are parts of the largest gradient of the same run: with arriving gradients a
-    million times apart, plain differences could not be held against each other. Gives the first
-    cotangent that does not, too, so that the rule can be found with it.
+    Error and tolerance are relative to the largest gradient of the same run: with incoming gradients a
+    million times apart, absolute differences would not be comparable. Also returns the first
+    cotangent that fails, so that the rule can be found with it.
     """
     check = Check("linearity", "backward of sums and multiples of what arrives", note=_UNITS)
     if not len(cotangents) or not gradients.size:
         return check, None
-    # Of a single cotangent there are multiples only, and that by one is known.
+    # A single cotangent has only multiples, and one of them is enough.
     sizes = _SIZES if len(cotangents) > 1 else _SIZES[_SIZES != 1.0]
     combined = sizes[:, None] * sign_vectors(len(sizes), len(cotangents), seed + 3)
     tensors, outputs = recorded or subject.recorded(subject.row)
@@ -49,7 +49,7 @@ def linear_backward(
         reach = np.abs(combined) @ np.abs(gradients)
         reach = np.where(np.isfinite(reach), reach, 0.0)
         allowed = _allowed(subject, reach)
-        if here is not None:  # gradients that vanish are what is left of terms of this size
+        if here is not None:  # vanishing gradients are the residue of terms of this size
             values = np.abs(sent) @ np.abs(np.where(np.isfinite(here), here, 0.0))
             rounding = 64 * max(EPSILON, subject.epsilon)
             allowed = allowed + rounding * values[:, None] / usual_sizes(subject)
@@ -69,7 +69,7 @@ def linear_backward(
 
 
 def _allowed(subject: Subject, reach: Any) -> Any:
-    """What rounding, of sums that cancel too, cannot exceed; what is not linear is off by far more."""
+    """A bound on rounding, including sums that cancel; a nonlinear rule is off by far more."""
     rounding = 64 * max(EPSILON, subject.epsilon)
     everywhere = max(1e-6, rounding) * reach.max(axis=1, initial=0.0, keepdims=True)
     allowed = np.empty_like(reach)

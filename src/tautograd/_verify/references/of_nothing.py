@@ -1,4 +1,4 @@
-"""Where there are no numbers to compare: a result without numbers has a gradient of zero by all that has some."""
+"""Results without elements: their gradient is zero by every input that has some."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..report.report import Check
 
 
 def gradient_of_nothing(subject: Any) -> Check:
-    """What arrives at the leaves when nothing is sent."""
+    """Check what arrives at the leaves when nothing is sent."""
     check = Check("empty results", f"all {subject.numbers:,} entries of the gradient with zero")
     if not subject.numbers:
         return check
     (found,) = subject.gradients(None, [np.zeros(subject.size)])
     check.entries = found.size
-    astray = ~(found == 0)  # NaN is none, either
+    astray = ~(found == 0)  # NaN is not zero, either
     if astray.any():
         check.verdict = "wrong"
         first = int(np.argmax(astray))

@@ -1,9 +1,10 @@
 """The gradient in its own precision, against the same gradient in float64.
 
-float32 code is proved in float64 first, where differences can see. What remains is whether the
-gradient computed in float32 (or less) is that gradient rounded. How much it may be off is measured:
-the float64 gradient is taken at inputs, and for arriving gradients, moved by one rounding of the lower precision,
-which shows what rounding does to it, and every entry may be off by some roundings of the tensor's largest one.
+float32 code is verified in float64 first, where differences can resolve it. What remains is whether the
+gradient computed in float32 (or less) is that gradient, rounded. The tolerance is measured: the float64
+gradient is taken at inputs, and for incoming gradients, moved by one rounding of the lower precision,
+which shows the effect of rounding on it; and every entry may be off by some roundings of the tensor's
+largest one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ..subject.engines import as_reals
 from ..subject.lost_precision import Loss
 from ..subject.subject import Leaf, Subject
 
-_ROUNDINGS = 16  # of the largest entry: sums and a few layers, each rounded
-_MOVES = 4  # of the inputs, by which the effect of rounding is measured
+_ROUNDINGS = 16  # of the largest entry: sums and a few layers, each with its rounding
+_MOVES = 4  # moves of the inputs, to measure the effect of rounding
 _COTANGENTS = 4
 
 
@@ -32,7 +33,7 @@ def own_precision(
 ) -> tuple[Check, list[Entry]]:
     """Compare the gradients of a few random cotangents, leaf by leaf.
 
-    `losses` are the places where it goes through less precision than its leaves have.
+    `losses` are the places where it passes through a lower precision than its leaves have.
     """
     names = [_names(low), *(loss.dtype for loss in losses[:1])]
     dtype = ", ".join(name for name in dict.fromkeys(names) if name)
@@ -48,7 +49,7 @@ def own_precision(
     spread = np.zeros_like(theirs)
     for _ in range(_MOVES):
         moved = row * (1 + epsilon * random.choice([-1.0, 1.0], row.shape))
-        # What arrives is rounded on the way as well: of sums that cancel, that is what is left.
+        # What arrives is rounded along the way as well: if sums cancel, only that rounding is left.
         arriving = cotangents * (1 + epsilon * random.choice([-1.0, 1.0], cotangents.shape))
         with np.errstate(all="ignore"):
             spread = np.fmax(spread, np.abs(double.gradients(moved, arriving) - theirs))
@@ -80,13 +81,13 @@ def own_precision(
 
 
 def _coarsest(low: Subject, leaf: Leaf, losses: Sequence[Loss]) -> Any:
-    """The range of numbers on the way from a leaf: that of the narrowest dtype."""
+    """The range of numbers along the way from a leaf: that of the narrowest dtype."""
     dtypes = [leaf.tensor.dtype, *(getattr(low.engine, loss.dtype) for loss in losses)]
     return max((low.engine.finfo(dtype) for dtype in dtypes), key=lambda info: float(info.tiny))
 
 
 def _same_values(low: Subject, double: Subject, epsilon: float) -> bool:
-    """Whether both precisions compute the same thing, to a few hundred roundings."""
+    """Whether both precisions compute the same thing, up to a few hundred roundings."""
     ours, theirs = low.values(low.row), double.values(low.row)
     with np.errstate(all="ignore"):
         size = np.abs(np.where(np.isfinite(theirs), theirs, 0.0)).max(initial=0.0)
@@ -96,8 +97,8 @@ def _same_values(low: Subject, double: Subject, epsilon: float) -> bool:
 
 
 def _gap_noise(low: Subject, double: Subject, cotangents: Any, seed: int) -> Any:
-    """How much of the gap between both gradients jumps about from point to point, as rounding
-    does: a sum that cancels leaves nothing but that."""
+    """How much of the gap between the two gradients varies erratically from point to point, as rounding
+    does: a sum that cancels leaves nothing else."""
     shape = len(cotangents), low.row.size
 
     def gap(points: Any) -> Any:
@@ -117,10 +118,11 @@ def _names(subject: Subject) -> str:
 
 
 def gradient_noise(subject: Subject, cotangents: Any, seed: int, *, calm: bool = False) -> Any:
-    """How far rounding may have moved the gradients: their own noise, measured as a function's.
+    """How far rounding may have moved the gradients: their own noise, measured like a function's.
 
-    Where the function is `calm`, with no noise beyond its last digits, only that of its own precision counts: a
-    backward that computes in less than that jumps about as well, but the function gave no reason to.
+    If the function is `calm`, with no noise beyond its last digits, only noise of its own precision
+    counts: a backward that computes in a lower one varies erratically as well, but without the
+    function's excuse.
     """
     shape = len(cotangents), subject.row.size
 
@@ -129,11 +131,11 @@ def gradient_noise(subject: Subject, cotangents: Any, seed: int, *, calm: bool =
 
     epsilon = max(EPSILON, subject.epsilon)
     noise = noise_level(gradients, subject.row, seed, epsilon=epsilon, coarse=not calm)
-    return 32 * noise.reshape(shape)  # rounding need not be random: a bias may be some times larger
+    return 32 * noise.reshape(shape)  # rounding may be biased, and so several times larger
 
 
 def is_calm(noise: Any, here: Any, epsilon: float) -> bool:
-    """Whether a function's noise is no more than the rounding of its last digits."""
+    """Whether a function's noise is no more than rounding of its last digits."""
     with np.errstate(all="ignore"):
         return bool(np.all(noise <= 64 * max(EPSILON, epsilon) * np.abs(here).max(initial=0.0)))
 
@@ -141,5 +143,5 @@ def is_calm(noise: Any, here: Any, epsilon: float) -> bool:
 def _or_nan(subject: Subject, row: Any, cotangents: Any, shape: tuple[int, int]) -> Any:
     try:
         return subject.gradients(row, cotangents)
-    except Exception:  # beside the point the function may not be defined
+    except Exception:  # beside the point the function may be undefined
         return np.full(shape, np.nan)

@@ -1,6 +1,6 @@
 """Further references, each independent of the others: forward mode, complex step, Taylor's remainder.
 
-They run along a few random directions only, and each says by itself whether it applies: an operation
+They run along a few random directions only, and each determines whether it applies: an operation
 may have no forward rule, a function may not be analytic. None of them needs a tolerance from the user.
 """
 
@@ -22,7 +22,7 @@ from .fast_mode import STEPS_AHEAD, Probes, usual_sizes
 
 
 def amplification(probes: Probes) -> float:
-    """How many times its unit rounding the computation is noisy, as measured (1 at least)."""
+    """How many times its unit rounding the computation's noise is, as measured (at least 1)."""
     row = probes.subject.row
     with np.errstate(all="ignore"):
         ratio = probes.noise / (EPSILON * np.abs(probes.summed(row[None])[0]))
@@ -30,7 +30,7 @@ def amplification(probes: Probes) -> float:
 
 
 def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
-    """u·(J v) by forward mode against (J^T u)·v by backward: the same numbers, by two rules."""
+    """u·(J v) by forward mode against (J^T u)·v by backward: the same numbers, from two rules."""
     check = Check("forward mode", "Jacobian-vector products against backward")
     subject = probes.subject
     row = subject.row
@@ -44,7 +44,7 @@ def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
         gaps = np.abs(tangents @ probes.cotangents.T - directions @ gradients.T)
         size = np.abs(tangents) @ np.abs(probes.cotangents).T
         size += np.abs(directions) @ np.abs(gradients).T
-        # Gradients that vanish are what is left of terms as large as the outputs over the inputs.
+        # Vanishing gradients are the residue of terms as large as the outputs over the inputs.
         here = np.abs(probes.cotangents) @ np.abs(np.nan_to_num(probes.values.here))
         size += (np.abs(directions) / usual_sizes(subject)).sum(axis=1, keepdims=True) * here
     judged = _judged(check, gaps, 64 * epsilon * size)
@@ -52,14 +52,14 @@ def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
         return judged
 
     def gap_at(points: Any) -> Any:
-        """The gap elsewhere: if it is rounding, it jumps about from point to point."""
+        """The gap at other points: if it is rounding, it varies erratically between them."""
         found = []
         for point in points:
             try:
                 tangent = np.array([_pushed(subject, point, d) for d in directions])
                 gradient = subject.gradients(point, probes.cotangents)
                 found.append(tangent @ probes.cotangents.T - directions @ gradient.T)
-            except Exception:  # beside the point the function may not be defined
+            except Exception:  # beside the point the function may be undefined
                 found.append(np.full(gaps.shape, np.nan))
         return np.array(found).reshape(len(points), -1)
 
@@ -86,7 +86,7 @@ def complex_step(
     probes: Probes, gradients: Any, found: Derivatives, compared: Comparison, epsilon: float
 ) -> Check:
     """Im f(x + ih v)/h has no cancellation at all, if the function is analytic and runs on complex
-    numbers; whether it is shows by the central differences, which it must not contradict."""
+    numbers; the central differences, which it must not contradict, show whether it is."""
     check = Check("complex step", "directional derivatives without cancellation")
     subject = probes.subject
     if any(leaf.tensor.is_complex() for leaf in subject.leaves) or subject.is_module:
@@ -147,7 +147,7 @@ def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
         slopes = directions @ gradients.T
         remainder = np.abs(values - base - steps[:, None, None] * slopes)
         clear = np.isfinite(remainder) & (remainder > 64 * probes.noise)
-        # The four shortest steps at which it is, one after the other.
+        # The four shortest consecutive steps at which it holds.
         last = len(steps) - 1 - clear[::-1].argmax(axis=0)
         tail = np.maximum(last, 3) - np.arange(3, -1, -1)[:, None, None]
         orders = _slopes(np.log(steps[tail]), np.log(np.take_along_axis(remainder, tail, 0)))
@@ -168,7 +168,7 @@ def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
 
 
 def _slopes(x: Any, y: Any) -> Any:
-    """Of the straight lines nearest to these points, along the first axis."""
+    """The slopes of the least-squares lines through these points, along the first axis."""
     x = x - x.mean(axis=0)
     return (x * y).sum(axis=0) / (x * x).sum(axis=0)
 

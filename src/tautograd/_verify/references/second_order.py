@@ -1,4 +1,4 @@
-"""The gradient as a function of its own, so that it can be verified like any other."""
+"""The gradient as a function, so that it can be verified like any other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..subject.subject import Subject
 
 
 class _GradientSubject(Subject):
-    """A gradient that depends on nothing has a gradient all the same, which is zero."""
+    """A gradient that depends on nothing still has a gradient: zero."""
 
     may_claim_none = False
 
 
 def gradient_subject(subject: Subject, seed: int) -> Subject:
     """The leaves' gradient for one random cotangent, as a function of the leaves and of that cotangent:
-    a backward that forgets what arrived is wrong as soon as that depends on anything."""
+    a backward that drops the incoming gradient is wrong as soon as that depends on anything."""
     engine = subject.engine
     cotangent = uneven_signs(np.random.default_rng(seed + 2), subject.size)
     arriving = subject.as_outputs(cotangent, [t for _, t in subject.outputs])

@@ -1,9 +1,9 @@
-"""Is a gradient right at one odd point: against differences, and against another memory layout.
+"""Checks a gradient at one odd point: against differences, and against another memory layout.
 
 Odd points are full of kinks (zeros before a ReLU, ties before a max), and several at once can cancel
-in a direction of plain signs. Directions and weights are therefore drawn from a continuum, where a
-kink shows as one, and a point with a kink is not judged. Nor is a gradient that is one of those just
-beside the point, where these differ: some function was chosen among several that meet there.
+along a direction of plain signs. Directions and weights are therefore drawn from a continuous
+distribution, where kinks show, and a point with a kink is not judged. Nor is a gradient that matches
+one just beside the point, if those differ: it comes from one of several functions that meet there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..subject.subject import Subject
 from .fast_mode import usual_sizes
 
 _DIRECTIONS = 2
-_SLACK = 1e-6  # of the derivative: a smaller disagreement is not a wrong rule
-_VISIBLE = 1e-290  # a change of the function that float64 still shows
-_BESIDE = 32  # points close by
-_ROUNDINGS = 1e3  # by which two orders of the same sums may differ
+_SLACK = 1e-6  # of the derivative: a smaller disagreement is not blamed on the rule
+_VISIBLE = 1e-290  # the smallest change of the function that float64 still shows
+_BESIDE = 32  # nearby points
+_ROUNDINGS = 1e3  # by which two summation orders of the same terms may differ
 
 
 def disagreement(call: Call) -> str:
-    """What differences say against the gradient at these inputs; empty if they agree or cannot say."""
+    """How differences contradict the gradient at these inputs; empty if they agree or cannot tell."""
     try:
         subject = Subject(call.subject, call.args, call.kwargs)
         if not subject.is_double:
@@ -72,7 +72,7 @@ def _along_directions(subject: Subject) -> str:
 
 
 def _rounding(subject: Subject, weights: Any, gradient: Any) -> Any:
-    """How much the gradient changes when the inputs are moved by a few roundings."""
+    """How much the gradient changes if the inputs are moved by a few roundings."""
     random = np.random.default_rng(2)
     signs = random.choice([-1.0, 1.0], (3, subject.row.size))
     moved = [subject.row * (1 + 4 * subject.epsilon * sign) for sign in signs]
@@ -82,7 +82,7 @@ def _rounding(subject: Subject, weights: Any, gradient: Any) -> Any:
 def _one_of_those_beside(
     subject: Subject, weights: Any, directions: Any, claimed: Any, tolerance: Any
 ) -> Any:
-    """Whether gradients differ beside the point, and the claimed one lies among them."""
+    """Whether gradients vary beside the point, and the claimed one is among them."""
     random = np.random.default_rng(1)
     steps = 1e-4 * random.normal(size=(_BESIDE, subject.row.size)) * usual_sizes(subject)
     beside = np.array(
@@ -114,7 +114,7 @@ def other_values(
     found = {**run.outputs, **{f"the gradient of {n}": g for n, g in gradients.items()}}
     plain = _everything(engine, variant, state, contiguous)
     wrong = [name for name in plain if not _close(engine, found.get(name), plain[name])]
-    if wrong:  # or is it rounding, blown up?
+    if wrong:  # or is it amplified rounding?
         moved = _everything(engine, variant, state, nudged)
         wrong = [
             n for n in wrong if _gap(found.get(n), plain[n]) > 16 * _gap(moved.get(n), plain[n])
@@ -123,7 +123,7 @@ def other_values(
 
 
 def _everything(engine: Any, variant: Variant, state: Untouched, layout: Change) -> dict[str, Any]:
-    """Outputs and gradients by name; nothing if it fails."""
+    """Outputs and gradients by name; empty if it fails."""
     run = run_once(engine, variant.call, state, layout=layout)
     if run.exception is not None:
         return {}

@@ -1,4 +1,5 @@
-"""A module as it trains: its own parameters and their hooks, against the same computation as a function.
+"""A module during training: its own parameters and their hooks, against the same computation as a
+function.
 
 Everything else is checked on copies of the parameters. A hook on a parameter changes what the
 optimizer gets, and shows only here.
@@ -22,7 +23,7 @@ TRAINED = "the module's own parameters"
 
 
 def hooked_parameters(subject: Subject) -> list[Suspect]:
-    """The hooks on a module's parameters, each with the line it is written in."""
+    """The hooks on a module's parameters, each with the line that defines it."""
     found = []
     for name, parameter in subject.target.named_parameters():  # type: ignore[attr-defined]
         for hook in (getattr(parameter, "_backward_hooks", None) or {}).values():
@@ -77,7 +78,7 @@ def as_it_trains(subject: Subject, seed: int) -> Check:
 
 
 def _trained(subject: Subject, parameters: list[Any], cotangent: Any) -> list[Any]:
-    """The gradients of the parameters themselves; buffers and random numbers as before."""
+    """The gradients of the parameters themselves; buffers and random streams are restored."""
     engine, module = subject.engine, subject.target
     held = {name: b.detach().clone() for name, b in module.named_buffers()}  # type: ignore[attr-defined]
     try:

@@ -1,8 +1,10 @@
-"""What a report is worth: what was tried, what could have been missed and how probably, and what is assumed.
+"""What a report is worth: what was tried, what could have been missed and how probably, and what is
+assumed.
 
-In words for whoever audits it and in numbers for a machine. Random probes miss an error matrix E only where they
-cancel it: for random signs u and v, u·E·v is zero with a probability of at most 3/4 (E·v is zero with at most 1/2,
-and then, if it is not, u·(E·v) again with at most 1/2), so that k independent pairs miss it with at most (3/4)^k.
+In words for an auditor, in numbers for a machine. Random probes miss an error matrix E only if they
+cancel it: for random signs u and v, u·E·v is zero with a probability of at most 3/4 (E·v is zero with
+at most 1/2, and then, if it is not, u·(E·v) with at most 1/2), so k independent pairs miss it with at
+most (3/4)^k.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ _ASSUMPTIONS = (
 
 
 def assurance_of(report: Any) -> dict[str, Any]:
-    """The figures: of every reference what it compared, and a bound on what was missed."""
+    """The figures: what each reference compared, and a bound on what was missed."""
     compared = [check for check in report.checks if check.verdict != "not applicable"]
     first = report.checks[0].compares if report.checks else ""
     whole = first.startswith("all ")

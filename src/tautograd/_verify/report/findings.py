@@ -9,21 +9,21 @@ from ..._user_code.sites import Site
 
 
 def in_a_line(error: Exception) -> str:
-    """An error's kind and the first line of what it says."""
+    """An error's type and the first line of its message."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:160] if text else ''}"
 
 
 @dataclass(frozen=True)
 class Entry(Plain):
-    """One number of a gradient, as a reference has it and as it was found."""
+    """One number of a gradient: what a reference expects and what was found."""
 
     tensor: str
     index: tuple[int, ...]
     expected: float | complex
     got: float | complex
     error: float = 0.0  # how far off `expected` may be
-    output: str = ""  # which output it is the derivative of, where there are several
+    output: str = ""  # the output it is the derivative of, if there are several
 
     def __str__(self) -> str:
         at = f"{self.tensor}[{', '.join(map(str, self.index))}]" if self.index else self.tensor
@@ -33,7 +33,7 @@ class Entry(Plain):
 
 @dataclass(frozen=True)
 class Suspect(Plain):
-    """An operation whose own rule is wrong, by the check of that operation alone."""
+    """An operation whose own rule is wrong, as its isolated check showed."""
 
     operation: str
     node: str = ""
@@ -45,7 +45,7 @@ class Suspect(Plain):
 
 @dataclass(frozen=True)
 class Cut(Plain):
-    """A place where the recorded graph ends although the value goes on."""
+    """A place where the recorded graph ends although the value is still used."""
 
     how: str
     module: str = ""
@@ -55,7 +55,7 @@ class Cut(Plain):
 
 @dataclass(frozen=True)
 class Kink(Plain):
-    """A point where the derivative from the left and from the right differ."""
+    """A point where the derivatives from the left and from the right differ."""
 
     where: str
     index: tuple[int, ...]
@@ -66,7 +66,7 @@ class Kink(Plain):
 
     @property
     def side(self) -> str:
-        """Which of the two the gradient took."""
+        """Which of the two sides the gradient took."""
         reach = 1e-6 * max(1.0, abs(self.left), abs(self.right))
         if abs(self.taken - self.left) <= reach:
             return "left"

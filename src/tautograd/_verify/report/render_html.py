@@ -1,6 +1,6 @@
-"""A report for a notebook: one piece of HTML that needs nothing else, light or dark.
+"""Renders a report for a notebook: one self-contained piece of HTML, light or dark.
 
-Colours are taken from the page (`currentColor`), but for the verdict's, which are legible on both.
+Colours are inherited from the page (`currentColor`), except the verdict's, which are legible on both.
 Everything that comes from the report is escaped.
 """
 
@@ -71,7 +71,7 @@ def html_of(report: Plain) -> str:
 
 
 def page_of(reports: Sequence[Plain]) -> str:
-    """Reports as a page of their own, to be opened in a browser; it looks as the kit's other pages do."""
+    """Reports as a standalone page for a browser, in the style of the kit's other pages."""
     from ... import __version__
 
     names = ", ".join(str(report["name"]) for report in reports)

@@ -1,4 +1,4 @@
-"""The words and rows of a report, from its plain form: what terminal and notebook both show."""
+"""The words and rows of a report, from its plain form, shared by terminal and notebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..._report.wording import listed
 
 Plain = Mapping[str, Any]
-"""A report, or a part of it, as `to_dict()` gives it: evidence files hold no more than that."""
+"""A report, or a part of it, as returned by `to_dict()`: evidence files hold no more than that."""
 
 VERDICTS = {
     "correct": "the gradient is correct",
@@ -28,10 +28,10 @@ _BEHAVIOUR = {
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number in a few digits; what is none (`nan`, complex numbers as text) as it stands."""
+    """A number in a few digits; anything else (`nan`, complex numbers as text) unchanged."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return f"{value + 0.0:.{digits}g}"  # without the sign that zero may have
+    return f"{value + 0.0:.{digits}g}"  # without the sign of a negative zero
 
 
 def headline(report: Plain) -> str:
@@ -45,7 +45,7 @@ def headline(report: Plain) -> str:
 
 
 def check_rows(report: Plain) -> list[list[str]]:
-    """A row for each reference that the gradient was held against."""
+    """A row for each reference the gradient was compared with."""
     return [
         [
             str(check["reference"]),
@@ -60,17 +60,17 @@ def check_rows(report: Plain) -> list[list[str]]:
 
 
 def _has_figures(check: Plain) -> bool:
-    """Whether numbers were held against each other; Taylor's remainder has an order instead."""
+    """Whether numbers were compared; the Taylor remainder has an order instead."""
     return bool(check["entries"]) and (bool(check["tolerance"]) or bool(check["error"]))
 
 
 def check_notes(report: Plain) -> list[str]:
-    """What the references say about themselves."""
+    """Notes of the references about themselves."""
     return [f"{c['reference']}: {c['note']}" for c in report["checks"] if c.get("note")]
 
 
 def place(tensor: str, index: Any) -> str:
-    """`x[0, 1]`, or `x` for a number alone."""
+    """`x[0, 1]`, or `x` for a scalar."""
     return f"{tensor}[{', '.join(map(str, index))}]" if index else str(tensor)
 
 
@@ -90,7 +90,7 @@ def suspect_title(suspect: Plain) -> str:
 
 
 def cut_text(cut: Plain) -> str:
-    """What cut the graph, and whose gradients lack something because of it."""
+    """What cut the graph, and whose gradients are incomplete because of it."""
     module = f" in {cut['module']}" if cut.get("module") else ""
     starved = (
         f"; missing in the gradient of {listed(cut['starved'], 8)}" if cut.get("starved") else ""
@@ -107,17 +107,17 @@ def kink_text(kink: Plain) -> str:
 
 
 def behaviour_text(report: Plain) -> str:
-    """How the computation behaves, in a line."""
+    """How the computation behaves, in one line."""
     said = []
     for key, value in report["behaviour"].items():
         names = f" ({listed(value, 8)})" if isinstance(value, list) and value else ""
-        if value:  # a computation that is not deterministic has a note that says why
+        if value:  # a nondeterministic computation has a note with the reason
             said.append(_BEHAVIOUR.get(key, key.replace("_", " ")) + names)
     return ", ".join(said)
 
 
 def confirmed_rows(confirmed: Plain) -> list[list[str]]:
-    """A row for each tensor that went in or came out."""
+    """A row for each input or output tensor."""
     return [
         [
             str(fact["name"]),

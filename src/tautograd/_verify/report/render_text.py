@@ -1,4 +1,4 @@
-"""A report for a terminal: the verdict first, then what it rests on, then where to look."""
+"""Renders a report for a terminal: the verdict first, then what it rests on, then where to look."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .render_parts import (
     tried_rows,
 )
 
-_MOST = 10  # entries of a list that are shown; the JSON has all that were kept
+_MOST = 10  # list entries shown; the JSON has all that were kept
 _VERDICTS = {
     "correct": "good",
     "wrong": "bad",

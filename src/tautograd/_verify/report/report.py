@@ -1,4 +1,4 @@
-"""What a verification says: one object to read, to print, to keep."""
+"""The result of a verification: one object to read, print and save."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Check(Plain):
     reference: str
     compares: str
     entries: int = 0
-    worst: float = 0.0  # the largest gap in units of its own tolerance: up to 1 it agrees
-    error: float = 0.0  # the largest gap itself, among those that are too large if there are any
-    tolerance: float = 0.0  # what was allowed for that same entry
+    worst: float = 0.0  # the largest gap in units of its own tolerance: at most 1 means agreement
+    error: float = 0.0  # the largest gap itself, among the excessive ones if there are any
+    tolerance: float = 0.0  # the tolerance for that same entry
     verdict: str = "agrees"  # or "wrong", "kinks", "not applicable"
     note: str = ""
 
@@ -32,16 +32,16 @@ class Check(Plain):
         return self.verdict != "wrong"
 
     def measure(self, gap: Any, tolerance: Any, *, wrong: Any = None, seen: Any = True) -> int:
-        """Take over the figures of these entries; gives the place of the one with the largest error.
+        """Record the figures of these entries; returns the place of the one with the largest error.
 
-        `wrong` are those that do not agree (by default where the gap is above the tolerance), `seen`
+        `wrong` marks those that disagree (default: the gap is above the tolerance), `seen`
         those that were compared at all.
         """
         gap, tolerance, seen = np.broadcast_arrays(gap, tolerance, seen)
         if not gap.size:
             return 0
         with np.errstate(all="ignore"):
-            if gap.max() < np.inf and tolerance.min() > 0:  # the usual case, made short
+            if gap.max() < np.inf and tolerance.min() > 0:  # fast path for the usual case
                 ratio = gap / tolerance
             else:
                 gap = np.where(np.isnan(gap), np.inf, gap)
@@ -77,7 +77,7 @@ class Report(Plain):
     figures: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     subject: Any = field(default=None, repr=False, compare=False)
-    observed: Any = field(default=None, repr=False, compare=False)  # by whoever made the inputs
+    observed: Any = field(default=None, repr=False, compare=False)  # by the maker of the inputs
     sensitivity: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -111,13 +111,13 @@ class Report(Plain):
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write it as an evidence file, with all that is needed to make it again."""
+        """Write it as an evidence file, with everything needed to reproduce it."""
         from tautograd import evidence
 
         return evidence.save(self, path, overwrite=overwrite)
 
     def show(self) -> Path:
-        """Open it in the browser; gives the file that was written for that."""
+        """Open it in the browser; returns the path of the file written for that."""
         from ..._report.browser import open_page
         from .render_html import page_of
 

@@ -1,1 +1,1 @@
-"""What is verified: a function or module as a function of one row of numbers, run without a trace."""
+"""The subject under test: a function or module as a function of one flat row, run without side effects."""

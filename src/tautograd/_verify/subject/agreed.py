@@ -1,8 +1,10 @@
-"""Gradients that an engine documents to be other than the derivative: what is meant is the engine's own word.
+"""Gradients that an engine documents as different from the derivative: its documentation states the
+intent.
 
-An embedding's padding row gets no gradient, though the result depends on it; with `scale_grad_by_freq` a row's
-gradient is divided by how often the row is used; fake quantisation lets the gradient through where it does not clamp.
-Each has a stand-in, a function of the same arguments whose derivative is the gradient that is meant.
+An embedding's padding row gets no gradient, though the result depends on it; with `scale_grad_by_freq`
+a row's gradient is divided by how often the row is used; fake quantisation lets the gradient through
+where it does not clamp. Each has a stand-in, a function of the same arguments whose derivative is the
+intended gradient.
 """
 
 from __future__ import annotations
@@ -11,17 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Agreed = tuple[str, Callable[..., Any]]
-"""What the agreement is called, and the function whose derivative is meant."""
+"""The name of the documented exception, and the function whose derivative is intended."""
 
 
 def by_agreement(function: Any, args: Any, kwargs: Mapping[str, Any]) -> Agreed | None:
-    """The gradient that is meant by a call of the engine's, where that is not its derivative."""
+    """The intended gradient of an engine's call, where it is not the derivative."""
     find = _AGREED.get(str(getattr(function, "__name__", "")))
     if find is None:
         return None
     try:
         return find(args, kwargs)
-    except (TypeError, ValueError, AttributeError, IndexError):  # somebody else's, by the same name
+    except (TypeError, ValueError, AttributeError, IndexError):  # another function of the same name
         return None
 
 

@@ -1,4 +1,4 @@
-"""Inputs in the wrong order: said where another order of the same tensors runs."""
+"""Reports inputs passed in the wrong order, if another order of the same tensors runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .calls import parameter_names
 from .engines import is_tensor
 
-_MOST = 4  # inputs whose orders are tried
+_MOST = 4  # at most this many inputs are permuted
 
 
 def tell_order(
@@ -34,7 +34,7 @@ def tell_order(
         except Exception:
             continue
         runs.append(order)
-        if len(runs) > 1:  # then the order says nothing
+        if len(runs) > 1:  # then the order explains nothing
             return
     if not runs:
         return

@@ -1,9 +1,10 @@
-"""Values that were kept before, and are used instead of being computed: found by emptying the place they are in.
+"""Finds cached values, which are used instead of being computed, by clearing the places that hold them.
 
-A place is a cache if the program has code that fills it, did not run that code, and runs it when the place is
-empty. If the result is then what it was, the kept value is that of these very inputs: the program stands for
-the one without the cache, and its gradient is that one's. If the result is another, the value may be meant to be
-an old one (a scale fitted to the first data, the weights that training began with), and is left alone.
+A place is a cache if the program has code that fills it, did not run that code, and runs it when the
+place is empty. If the result is then unchanged, the cached value is that of these very inputs: the
+program is equivalent to the one without the cache, and so is its gradient. If the result differs, the
+old value may be intended (a scale fitted to the first data, the weights that training began with), and
+is left alone.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from .subject import Subject
 _STORES = {
     dis.opmap[name] for name in ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF", "STORE_SUBSCR")
 }
-_REGISTRIES = "_parameters", "_buffers"  # of a module: declared, so no cache
-_MOST = 8  # caches that are tried
-_LARGEST = 1 << 22  # numbers: above, a run is too dear
+_REGISTRIES = "_parameters", "_buffers"  # of a module: declared, so not a cache
+_MOST = 8  # at most this many caches are tried
+_LARGEST = 1 << 22  # numbers: above this, a run is too expensive
 
 
 def empty_caches(subject: Subject, here: Any, elsewhere: Callable[[], Any]) -> list[str]:
-    """Empty the caches that hold what would be computed at these inputs and do not follow others; their names.
+    """Clear the caches that hold what would be computed at these inputs and ignore changed ones; their
+    names.
 
-    `here` is the result as it is; `elsewhere` gives that at other inputs.
+    `here` is the current result; `elsewhere` computes it at other inputs.
     """
     if subject.numbers > _LARGEST:
         return []
@@ -45,7 +47,7 @@ def empty_caches(subject: Subject, here: Any, elsewhere: Callable[[], Any]) -> l
             stale = kept is not None and anew is not None and not np.array_equal(kept, anew)
         before.restore()
         if isinstance(place, Memo):
-            place.empty()  # of what it was filled with at other inputs
+            place.empty()  # of what other inputs filled it with
         if stale:
             found.append(name)
             subject.held_at_first.starts_without(place)
@@ -53,17 +55,17 @@ def empty_caches(subject: Subject, here: Any, elsewhere: Callable[[], Any]) -> l
 
 
 def _emptied(place: Any, run: Callable[[], Any]) -> Any:
-    """What a run gives while the place is empty, if it fills the place; else None."""
+    """The result of a run with the place empty, if it fills the place; else None."""
     place.empty()
     try:
         values = run()
-    except Exception:  # it cannot do without
+    except Exception:  # it cannot run without the value
         return None
     return None if place.is_empty() else values
 
 
 def _candidates(subject: Subject) -> Iterator[tuple[str, Any]]:
-    """Places with values that the program's code would fill, and that a run leaves as they are."""
+    """Places holding values that the program's code would fill, and that a run leaves unchanged."""
     held = subject.held_at_first
     written: set[str] | None = None
     memos = [place for place in held.places if isinstance(place, Memo) and place.may_be_a_cache()]
@@ -89,5 +91,5 @@ def _candidates(subject: Subject) -> Iterator[tuple[str, Any]]:
 
 
 def _stores(code: types.CodeType) -> bool:
-    """Whether a function's code may write into anything; quickly."""
+    """A cheap test for whether a function's code may write to anything."""
     return bool(_STORES & set(code.co_code[::2])) or "append" in code.co_names

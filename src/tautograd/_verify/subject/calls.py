@@ -13,7 +13,7 @@ _BY_POSITION = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class Call:
-    """The arguments of a call; each tensor has the name the function has for it, or its place."""
+    """The arguments of a call; each tensor is named by its parameter, or by its position."""
 
     def __init__(
         self, subject: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
@@ -40,7 +40,7 @@ class Call:
         return Call(self.subject, args, {name: values[name] for name in self.kwargs})
 
     def run(self, subject: Any = None) -> Any:
-        """What the subject (or another in its place) gives for these arguments."""
+        """Call the subject (or another in its place) with these arguments."""
         return (self.subject if subject is None else subject)(*self.args, **self.kwargs)
 
 
@@ -49,7 +49,7 @@ def _positional(subject: Any) -> list[str]:
 
 
 def parameter_names(subject: Any) -> list[str]:
-    """The names of a function's (or a module's `forward`'s) parameters, where they can be known."""
+    """The parameter names of a function (or of a module's `forward`), where known."""
     return [p.name for p in _parameters(subject)]
 
 
@@ -66,6 +66,6 @@ def outputs_of(result: Any) -> dict[str, Any]:
 
 
 def title_of(subject: Any) -> str:
-    """How to call a function or module in a report."""
+    """The title of a function or module in a report."""
     name = getattr(subject, "__qualname__", None) or type(subject).__qualname__
     return str(name).rpartition("<locals>.")[2]

@@ -1,7 +1,7 @@
-"""A computation moved elsewhere: a copy of it on another device and in another precision.
+"""A copy of a computation on another device or in another precision.
 
 A module is copied. So are the modules and tensors that a function closes over or names as globals:
-the function is made anew around the copies, and the user's own stay where they are.
+the function is rebuilt around the copies, and the user's own stay where they are.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .restore import global_names, is_library
 
 
 def precision_for(engine: Any, tensor: Any, dtype: Any) -> Any:
-    """The dtype a tensor has when reals are `dtype`: integers stay, complex numbers follow."""
+    """The dtype of a tensor when reals are `dtype`: integers keep theirs, complex numbers follow."""
     if tensor.is_complex():
         return engine.complex128 if dtype == engine.float64 else engine.complex64
     return dtype if tensor.is_floating_point() else tensor.dtype
 
 
 def moved_call(engine: Any, call: Call, device: Any, dtype: Any) -> Call:
-    """The same call with copies of everything on another device and in another precision."""
+    """The same call, with everything copied to another device and another precision."""
 
     def move(_: str, tensor: Any) -> Any:
         made = tensor.detach().to(device=device, dtype=precision_for(engine, tensor, dtype))
@@ -38,7 +38,7 @@ def moved_call(engine: Any, call: Call, device: Any, dtype: Any) -> Call:
 
 
 def in_precision(engine: Any, function: Any, dtype: Any) -> Any:
-    """A function around copies, in another precision, of what it closes over; itself if that is nothing."""
+    """The function rebuilt around copies, in another precision, of what it closes over, if anything."""
 
     def move(tensor: Any) -> Any:
         made = tensor.detach().to(dtype=precision_for(engine, tensor, dtype))
@@ -50,7 +50,7 @@ def in_precision(engine: Any, function: Any, dtype: Any) -> Any:
 def _moved(
     value: Any, move: Callable[[Any], Any], device: Any, dtype: Any, done: dict[int, Any]
 ) -> Any:
-    """A value with every tensor and module in it copied; anything else is as it was."""
+    """A value with every tensor and module in it copied; anything else is kept."""
     if id(value) in done:
         return done[id(value)]
     copied = functools.partial(_moved, move=move, device=device, dtype=dtype, done=done)
@@ -66,7 +66,7 @@ def _moved(
         owner = copied(value.__self__)
         made = value if owner is value.__self__ else types.MethodType(value.__func__, owner)
     elif isinstance(value, types.FunctionType) and not is_library(value.__module__):
-        done[id(value)] = value  # a function that names itself
+        done[id(value)] = value  # a recursive function
         made = _function(value, copied)
     elif isinstance(value, (list, tuple, dict)):
         changed = NESTS.mapped(value, copied)
@@ -83,13 +83,13 @@ def _holds_the_same(one: Any, other: Any) -> bool:
 
 
 def _function(function: types.FunctionType, copied: Callable[[Any], Any]) -> Any:
-    """The function around moved copies of what it holds; itself if it holds nothing to move."""
+    """The function rebuilt around moved copies of what it holds; unchanged if it holds nothing to move."""
     cells = list(function.__closure__ or ())
     contents = []
     for cell in cells:
         try:
             contents.append((cell, copied(cell.cell_contents)))
-        except ValueError:  # not filled yet
+        except ValueError:  # an empty cell
             contents.append((cell, None))
     variables: dict[str, Any] = {}
     for name in global_names(function.__code__):
@@ -111,7 +111,7 @@ def _function(function: types.FunctionType, copied: Callable[[Any], Any]) -> Any
         function.__code__, space, function.__name__, function.__defaults__, closure or None
     )
     itself.cell_contents = made
-    if variables:  # and a global function that names itself
+    if variables:  # and a recursive global function
         space.update({name: made for name, held in space.items() if held is function})
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__

@@ -1,8 +1,8 @@
-"""Whether a computation can be checked by running it: does it give the same each time, and if not, why?
+"""Whether a computation can be checked by running it: is it deterministic, and if not, why?
 
-Three ways in which an earlier call may show in a later one: the same inputs give another result; other inputs give
-another result than they would have given at first (a value was kept that should have followed them); or a value that
-was kept before is what would be computed now, and does not follow either.
+An earlier call may affect a later one in three ways: the same inputs give another result; other inputs
+give another result than they would have at first (a cached value was not invalidated); or a value
+cached earlier is what would be computed now, but does not follow changed inputs either.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from .caches import empty_caches
 from .restore import STREAMS
 from .subject import Subject
 
-_BESIDE = 2.0**-7  # of each number's size: how far away other inputs are
+_BESIDE = 2.0**-7  # relative to each number's size: how far away other inputs are
 _SMALL = 1 << 16  # numbers: the graph of a larger computation is not kept
 
 
 def behaviour(subject: Subject, report: Report, once: Any) -> tuple[Any, Any]:
-    """Compare three runs and write down how it behaves; gives its values, and a recorded run if it is small.
+    """Compare three runs and record how it behaves; returns its values, and a recorded run if it is
+    small.
 
-    `once` are the values of the second run; the first one's are the subject's own.
+    `once` are the values of the second run; the first run's are the subject's own.
     """
     first = subject.flat_outputs([out for _, out in subject.outputs])
     recorded = subject.recorded()
@@ -66,7 +67,7 @@ def behaviour(subject: Subject, report: Report, once: Any) -> tuple[Any, Any]:
 
 
 def _shows_at_other_inputs(subject: Subject) -> bool:
-    """Whether other inputs give something else after the call at these than they would at first."""
+    """Whether other inputs give another result after the call at these than they would at first."""
     elsewhere = _beside(subject.row)
     after = _values(subject, elsewhere)
     if after is None:
@@ -84,7 +85,7 @@ def _beside(row: Any) -> Any:
 def _values(subject: Subject, row: Any) -> Any:
     try:
         return subject.values(row)
-    except Exception:  # it may not be defined there
+    except Exception:  # it may be undefined there
         return None
 
 
@@ -93,7 +94,7 @@ def _alike(runs: list[Any]) -> bool:
 
 
 def why_it_changes(subject: Subject) -> str:
-    """Why it gives something else each time, in a sentence or two."""
+    """Why its result changes each time, in a sentence or two."""
     return (
         "The same inputs give different results, although random numbers and buffers "
         "were put back before each run: it keeps state of its own, or has a generator of its own. A "

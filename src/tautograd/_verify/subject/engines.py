@@ -1,6 +1,6 @@
-"""Which engine a tensor belongs to, found from the tensor: PyTorch, or tautograd with its API.
+"""Which engine a tensor belongs to, PyTorch or tautograd, found from the tensor itself.
 
-Nothing of the kit imports an engine: whoever made the tensors has it loaded already.
+Nothing in the kit imports an engine: whoever made the tensors has loaded it already.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def as_numpy(tensor: Any) -> Any:
     dtype = tensor.dtype
     if dtype is engine.float64:
         return tensor.numpy(force=True)
-    if dtype is engine.float32 or dtype is engine.float16:  # the usual cases, made short
+    if dtype is engine.float32 or dtype is engine.float16:  # fast path for the usual cases
         return tensor.numpy(force=True).astype(np.float64)
     tensor = tensor.detach().cpu()
     if tensor.is_complex():
@@ -87,7 +87,7 @@ def as_numpy(tensor: Any) -> Any:
 
 
 def densified(engine: Any, tensor: Any) -> Any:
-    """A sparse result or gradient with all of its entries, any other tensor as it is."""
+    """A sparse result or gradient with all its entries; any other tensor unchanged."""
     return tensor if tensor.layout is engine.strided else tensor.to_dense()
 
 
@@ -105,7 +105,7 @@ def reals_in(tensor: Any) -> int:
 
 
 def as_tensors(engine: Any, row: Any, like: Iterable[Any]) -> list[Any]:
-    """A row of real numbers as tensors like these: `as_reals`, the other way."""
+    """A row of real numbers as tensors like these: the inverse of `as_reals`."""
     found, start = [], 0
     for tensor in like:
         stop = start + reals_in(tensor)
@@ -120,5 +120,5 @@ def as_tensors(engine: Any, row: Any, like: Iterable[Any]) -> list[Any]:
 
 
 def tensors_of(nest: Any, name: str = "") -> dict[str, Any]:
-    """The tensors of a nest by name."""
+    """The tensors in a nest, by name."""
     return {at: leaf for at, leaf in NESTS.named_leaves(nest, name) if is_tensor(leaf)}

@@ -1,8 +1,8 @@
-"""What a computation keeps from call to call besides buffers: a module's attributes, a closure's lists.
+"""State that a computation keeps between calls besides buffers: a module's attributes, a closure's lists.
 
-A cell that remembers its hidden state gives another result each time, and cannot be checked by running it unless
-each run starts from the same state. That is put back only where results do change: a rule that goes wrong at its
-second call would otherwise never have one.
+A cell that remembers its hidden state gives another result each time, and cannot be checked by running
+it unless each run starts from the same state. That state is restored only where results do change:
+otherwise a rule that goes wrong at its second call would never have one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .engines import is_tensor
 from .places import Attribute, Container, Memo, Variable
 from .restore import Untouched
 
-_LARGE = 1 << 20  # numbers: a larger tensor is no hidden state that is written in place
+_LARGE = 1 << 20  # numbers: a larger tensor is not hidden state written in place
 
 
 class Held(Untouched):
-    """Remembers attributes, lists and small tensors that a computation holds; `restore()` puts them back."""
+    """Saves attributes, lists and small tensors that a computation holds; `restore()` restores them."""
 
     def __init__(self, target: Any) -> None:
         self.places = []
@@ -28,7 +28,7 @@ class Held(Untouched):
         self._remember(target)
 
     def restore(self) -> None:
-        """Put back what is held; random streams and modes are not its business."""
+        """Restore what is held; random streams and modes are handled elsewhere."""
         for place in self.places:
             place.restore()
 
@@ -37,7 +37,7 @@ class Held(Untouched):
         return any(place.moved() for place in self.places)
 
     def codes(self) -> Iterator[types.CodeType]:
-        """The code of the functions that the computation is made of."""
+        """The code of the functions that make up the computation."""
         for value in self._seen.values():
             if isinstance(value, types.FunctionType):
                 yield from _with_inner(value.__code__)
@@ -63,14 +63,14 @@ class Held(Untouched):
             place.size = 0
 
     def leave_as_found(self) -> None:
-        """Put back what was held at first, caches included."""
+        """Restore what was held at first, caches included."""
         for again in self._as_found:
             again()
         self.restore()
 
     def _remember(self, value: Any, depth: int = 0, label: str = "") -> None:
         if is_tensor(value) and (value.requires_grad or value.numel() > _LARGE):
-            return  # a parameter is given anew in each run
+            return  # parameters are replaced in each run
         super()._remember(value, depth, label)
 
 

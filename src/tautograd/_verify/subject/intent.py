@@ -1,15 +1,16 @@
-"""What a gradient is meant to be, where it is not meant to be the derivative.
+"""The intended gradient of a computation, where it is not the derivative.
 
-A straight-through estimator, a reversed gradient, a surrogate for a step, a value that is to count as a
-constant: each states a function whose derivative is meant, the *stand-in*. It is stated
+A straight-through estimator, a reversed gradient, a surrogate for a step, a value to be treated as a
+constant: each states a function whose derivative is intended, the *stand-in*. It is stated
 
 - by `@intended(lambda x: x)` on a custom Function or on a plain function,
 - by `verify(..., intended={Round: lambda x: x})`, or `intended=fn` for the whole,
 - by a comment on the line: `# intended: straight-through`, `reversal` or `stop-gradient`,
 - by the engine's own documentation (`agreed`).
 
-Then *that* is verified: where the computation is run at other values, such a call gives y₀ + m(x) − m(x₀), with
-x₀ and y₀ of the run that is differentiated and m the stand-in. It is the same number there, and has the meant slope.
+Then *that* is verified: where the computation is run at other values, such a call gives y₀ + m(x) −
+m(x₀), with x₀ and y₀ of the run that is differentiated and m the stand-in. At x₀ that is the same
+number, with the intended slope.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def intended(meant: Meant) -> Callable[[Any], Any]:
 
 
 _runs: list[Any] = []
-"""The runs under way in which calls give their stand-ins' slopes, the innermost last."""
+"""The active runs in which calls use their stand-ins' slopes, the innermost last."""
 
 
 @contextmanager
@@ -91,18 +92,18 @@ def during(run: Any) -> Iterator[None]:
 
 
 class Intent:
-    """Everything that is stated about one computation."""
+    """Every intent stated about one computation."""
 
     def __init__(self, stated: Any, functions: list[Any]) -> None:
         self.whole: Meant | None = stated if callable(stated) else None
         self.functions = _by_class(stated if isinstance(stated, Mapping) else {}, functions)
-        self._base: dict[Any, Any] = {}  # of each call, in its turn: arguments and result
+        self._base: dict[Any, Any] = {}  # arguments and result of each call, in order
         self._turns: dict[Any, int] = {}
         self._recording = False
-        self.used: dict[str, str] = {}  # what was met: a call's name, and where that is stated
+        self.used: dict[str, str] = {}  # calls met: name, and where the intent is stated
 
     def note(self, run: Callable[[], Any]) -> None:
-        """Run the computation at the values that are differentiated; keep what each call got and gave."""
+        """Run the computation at the differentiated values; keep each call's arguments and result."""
         self._base.clear()
         self._recording = True
         try:
@@ -116,7 +117,7 @@ class Intent:
 
     @contextmanager
     def evaluating(self, engine: Any = None) -> Iterator[None]:
-        """Inside, calls give the values whose slope is the one that is meant."""
+        """Inside, calls return values with the intended slope."""
         self._turns = {}
         engine = engine or self.engine
         with ExitStack() as stack:
@@ -134,7 +135,7 @@ class Intent:
     # --- calls ---------------------------------------------------------------------------------
 
     def called(self, key: Any, meant: Meant, args: Any, kwargs: Any, function: Any) -> Any:
-        """One call: its result, moved as the stand-in moves."""
+        """One call: its result, moved as much as the stand-in moves."""
         turn = self._turns[key] = self._turns.get(key, 0) + 1
         if self._recording:
             result = function(*args, **kwargs)
@@ -142,14 +143,14 @@ class Intent:
             self._base[key, turn] = kept
             self.used[getattr(key, "__name__", str(key))] = getattr(meant, "__name__", str(meant))
             return result
-        if (key, turn) not in self._base:  # a call that there was not: it is what it is
+        if (key, turn) not in self._base:  # a call that the first run did not make is left as it is
             return function(*args, **kwargs)
         before, named, given = self._base[key, turn]
         there, here = meant(*args, **kwargs), meant(*before, **named)
         return moved(given, there, here)
 
     def _forward(self, cls: Any, meant: Meant, below: Any) -> Any:
-        """The `forward` of a custom Function while values are taken."""
+        """The `forward` of a custom Function while values are evaluated."""
         forward = below.__func__ if isinstance(below, staticmethod) else below
         plain = "setup_context" in vars(cls)
 
@@ -161,15 +162,15 @@ class Intent:
         return staticmethod(stand_in)
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """A call of the engine's, on a line that says what is meant."""
+        """An engine call, on a line that states an intent."""
         agreed = by_agreement(function, args, kwargs)
         if agreed is not None:
             return self.called(agreed[0], agreed[1], args, kwargs, function)
         name = str(getattr(function, "__name__", ""))
         site = own_site(sys._getframe(1), self._boundary)
         word = word_at(site.file, site.line) if site is not None else ""
-        # What leaves the graph on such a line is a constant, also in `x + (x.round() - x).detach()`; only
-        # a stopped gradient may be a whole block without gradients.
+        # Whatever leaves the graph on such a line is a constant, also in `x + (x.round() -
+        # x).detach()`; only a stopped gradient may be a whole block without gradients.
         stops = word == "stop-gradient" and not self.engine.is_grad_enabled()
         leaves = name in _LEAVES_GRAPH or stops
         if not word or site is None or not leaves:
@@ -185,7 +186,7 @@ class Intent:
 
 
 def moved(given: Any, there: Any, here: Any) -> Any:
-    """A result, moved by what the stand-in moved."""
+    """A result, moved by as much as the stand-in moved."""
     parts = [t for t in NESTS.leaves(given) if is_tensor(t)]
     ups = [t for t in NESTS.leaves(there) if is_tensor(t)]
     downs = [t for t in NESTS.leaves(here) if is_tensor(t)]
@@ -207,7 +208,7 @@ def _kept(value: Any) -> Any:
 
 
 def _by_class(stated: Mapping[Any, Meant], calls: list[Any]) -> dict[Any, Meant]:
-    """The stand-in of each custom Function that has one, by its class."""
+    """The stand-in of each custom Function that has one, by class."""
     found: dict[Any, Meant] = {}
     known: dict[str, Any] = {}
     for call in calls:
@@ -234,12 +235,12 @@ def _by_class(stated: Mapping[Any, Meant], calls: list[Any]) -> dict[Any, Meant]
 
 
 def word_at(file: str, line: int) -> str:
-    """What the comment on a line, or on the `with` it is in, says is meant; empty if none does."""
+    """The intent stated by a comment on a line, or on its enclosing `with`; empty if there is none."""
     lines = lines_of(file)
     known = _read.get(file)
     if (
         known is None or known[0] is not lines
-    ):  # `linecache` gives the same list until the file changes
+    ):  # `linecache` returns the same list until the file changes
         known = _read[file] = lines, _words(lines)
     return known[1].get(line, "")
 
@@ -257,7 +258,7 @@ def _words(lines: list[str]) -> dict[int, str]:
         return {}
     try:
         tree = ast.parse("".join(lines))
-    except SyntaxError:  # a notebook's cell with magic in it
+    except SyntaxError:  # a notebook cell with magics
         return found
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.stmt)) and node.lineno in found:

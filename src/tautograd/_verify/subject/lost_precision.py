@@ -1,8 +1,8 @@
 """Where a computation loses precision: the calls whose results are coarser than its inputs.
 
-One run is watched. A loss is a result of lower precision on the way from the leaves to the outputs, by a cast
-or by autocast, or written into a tensor that is coarser; inside of a custom Function, which records nothing of its
-own, any such result counts, unless the values show that none of them is on the way.
+One run is observed. A loss is a result of lower precision on the way from the leaves to the outputs, by
+a cast or by autocast, or written into a coarser tensor; inside a custom Function, which records nothing
+of its own, any such result counts, unless the values show that none of them is on the way.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ..._trees.nests import WITH_DATACLASSES as NESTS
 from ..._user_code.sites import Site
 from ..._user_code.stack import own_site
 
-_BESIDE = 2.0**-7  # of each number: at the point itself all of them may happen to have few digits
+_BESIDE = 2.0**-7  # relative to each number: those at the point may happen to have few digits
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A call whose result has fewer digits than what it was given."""
+    """A call whose result has fewer digits than its inputs."""
 
     dtype: str
     epsilon: float
     site: Site | None
     is_recorded: bool = (
-        True  # not inside of a custom Function, whose results need not come from there
+        True  # false inside a custom Function, whose results need not come from there
     )
 
     @property
     def bits(self) -> int:
-        """The binary digits that are left."""
+        """The binary digits that remain."""
         digits, spacing = 1, 1.0
         while spacing > self.epsilon:
             digits, spacing = digits + 1, spacing / 2
@@ -46,7 +46,7 @@ class Loss:
 
 
 class PrecisionWatch:
-    """Looks at every result of a run that is watched, between `boundary` and the call."""
+    """Inspects every result of an observed run, between `boundary` and the call."""
 
     def __init__(self, engine: Any, epsilon: float, boundary: FrameType) -> None:
         self._engine, self._epsilon, self._boundary = engine, epsilon, boundary
@@ -60,9 +60,9 @@ class PrecisionWatch:
         return sorted(self._found.values(), key=lambda loss: -loss.epsilon)
 
     def look(self, result: Any, args: tuple[Any, ...], frame: FrameType) -> None:
-        """What a call gave, what it was given (and may have written to), and the frame that made it."""
+        """Inspect a call's result, its arguments (which it may have written to), and the calling frame."""
         if result is None:
-            result = args[:1]  # an assignment gives nothing, and writes to the first
+            result = args[:1]  # an assignment returns nothing, and writes to its first argument
         for value in NESTS.leaves(result):
             if not isinstance(value, self._engine.Tensor):
                 continue
@@ -82,10 +82,10 @@ class PrecisionWatch:
 
 
 def on_the_way(subject: Any, losses: list[Loss]) -> list[Loss]:
-    """Those of the losses that the values show, here and beside the point.
+    """The losses that the values confirm, here and beside the point.
 
-    A Function may cast what it keeps for its backward and nothing else (activations that are stored in half): its
-    values are as precise as ever, and so should its gradient be.
+    A Function may cast only what it keeps for its backward (activations stored in half precision): its
+    values then keep full precision, and so should its gradient.
     """
     if not losses or any(loss.is_recorded for loss in losses):
         return losses

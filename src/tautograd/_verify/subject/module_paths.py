@@ -1,4 +1,4 @@
-"""The path of the module that is running, by the names that a model's parents have for it."""
+"""The path of the currently running module, by the attribute names in its parents."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class ModulePaths:
-    """Which module of a model is running, by the names its parents have for it."""
+    """Tracks which module of a model is running, by the attribute names in its parents."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self._running: list[str] = []
         self._names: dict[int, str] = {}
-        self._roots: list[Any] = []  # kept, so that no other object gets the same id
+        self._roots: list[Any] = []  # kept alive, so that no other object gets the same id
         self._handles: list[Any] = []
 
     @property

@@ -1,9 +1,9 @@
-"""Places in which a computation can keep something from call to call: what each held, and how to put it back.
+"""Places in which a computation can keep state between calls: what each held, and how to restore it.
 
-A place is a variable that a function closes over or names, a list or dictionary, an object's or a class's
-attributes, a tensor's or an array's memory, the memory of `functools.cache`. Each remembers what it held when it was
-made; `moved()` says whether that has changed since, `restore()` puts it back. A place that may be a cache can be
-emptied: whoever keeps a value so as not to compute it again computes it again then.
+A place is a variable that a function closes over or names, a list or dictionary, an object's or a
+class's attributes, a tensor's or an array's memory, the memory of `functools.cache`. Each saves its
+contents when it is made; `moved()` says whether they have changed since, `restore()` restores them. A
+place that may be a cache can be emptied: the program then recomputes the value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .engines import densified, engine_of, is_tensor
 
 
 class Place(Protocol):
-    """What all kinds of them can do."""
+    """The interface that all kinds share."""
 
     def moved(self) -> bool: ...
 
@@ -36,7 +36,7 @@ class Variable:
         owner = self.owner
         try:
             return owner.get(self.name) if isinstance(owner, dict) else getattr(owner, self.name)
-        except ValueError:  # a cell that was emptied
+        except ValueError:  # a cell that has been emptied
             return None
 
     def moved(self) -> bool:
@@ -56,7 +56,7 @@ class Variable:
         return is_kept_value(self.held)
 
     def empty(self) -> None:
-        """Without the value: None, as before the first call."""
+        """Reset to None, as before the first call."""
         self._put(None)
 
     def is_empty(self) -> bool:
@@ -98,7 +98,7 @@ class Container:
 
 
 class Attribute(Variable):
-    """One attribute of an object; only for emptying it, the object's `Container` remembers it."""
+    """One attribute of an object; used only to empty it, since the object's `Container` saves it."""
 
     def __init__(self, attributes: dict[str, Any], name: str) -> None:
         super().__init__(attributes, name, name)
@@ -130,7 +130,7 @@ class ClassAttributes:
 
 
 class Memo:
-    """The memory of `functools.cache`: it has no say in what is computed, so it may be forgotten at any time."""
+    """The memory of `functools.cache`: it affects no results, so it may be cleared at any time."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -168,7 +168,7 @@ class Array:
 
 
 class TensorMemory:
-    """A tensor's values, shape, gradient and whether it requires one."""
+    """A tensor's values, shape, gradient and `requires_grad`."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor, self.leaf = tensor, tensor.is_leaf
@@ -187,7 +187,7 @@ class TensorMemory:
         if tuple(now.shape) != tuple(saved.shape) or now.dtype != saved.dtype:
             tensor.data = saved.clone()
         elif not same_bits(now, saved):
-            tensor.data.copy_(saved)  # through .data: saved graphs need not know
+            tensor.data.copy_(saved)  # through .data: saved graphs need not notice
         if self.leaf and tensor.is_leaf:
             if tensor.requires_grad != self.wanted:
                 tensor.requires_grad_(self.wanted)
@@ -196,7 +196,7 @@ class TensorMemory:
 
 
 def is_kept_value(value: Any) -> bool:
-    """Whether it is a number that a call can have computed, or holds some."""
+    """Whether it is, or contains, a number that a call can have computed."""
     if is_tensor(value):
         return not value.requires_grad and bool(value.is_floating_point() or value.is_complex())
     if isinstance(value, np.ndarray):
@@ -209,12 +209,12 @@ def is_kept_value(value: Any) -> bool:
 
 
 def is_unallocated(tensor: Any) -> bool:
-    """Whether it is a lazy parameter before its first use."""
+    """Whether it is a lazy parameter that has not been initialised."""
     return type(tensor).__name__.startswith("Uninitialized")
 
 
 def version_of(tensor: Any) -> Any:
-    """How often a tensor has been written to, if it counts."""
+    """A tensor's version counter, if it has one."""
     try:
         return tensor._version
     except RuntimeError:  # an inference tensor has none
@@ -228,7 +228,7 @@ def _identical(one: Any, other: Any) -> bool:
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    """Whether two tensors hold the same numbers; `nan` equals `nan`, and 0 is not -0."""
+    """Whether two tensors hold the same numbers; `nan` equals `nan`, and 0 differs from -0."""
     if one.dtype != other.dtype or tuple(one.shape) != tuple(other.shape):
         return False
     engine = engine_of([one])
@@ -247,7 +247,7 @@ def _bits(engine: Any, tensor: Any) -> Any:
 
 
 def written_names(code: Any) -> Iterator[str]:
-    """The variables and attributes that a function's code assigns to; "[]" for a container's places."""
+    """The variables and attributes that a function's code assigns to; "[]" for container items."""
     import dis
 
     for step in dis.get_instructions(code):

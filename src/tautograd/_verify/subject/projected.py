@@ -1,9 +1,9 @@
-"""A computation with very many numbers, as a function of a few: how far to go along random directions.
+"""A very large computation as a function of a few numbers: distances along random directions.
 
-A hundred million parameters cannot be varied one by one, nor can the points of a comparison be held as rows.
-But along a handful of random sign vectors the computation is a function of a handful of numbers, whose
-gradient is the full one projected onto them: one wrong entry changes every projection by its own error.
-The signs take a byte each, and the leaves are moved in place of rows being written.
+A hundred million parameters cannot be varied one by one, nor can the points of a comparison be held as
+rows. But along a handful of random sign vectors the computation is a function of a handful of numbers,
+whose gradient is the full one projected onto them: one wrong entry changes every projection by its own
+error. The signs take a byte each, and the leaves are moved directly; no rows are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ..numerics.signs import uneven_signs
 from .subject import Leaf, Subject
 
-LARGE = 4_000_000  # numbers from which a computation is projected
+LARGE = 4_000_000  # numbers above which a computation is projected
 _POINTS, _ORDER = 8, 4  # values along a line whose fourth differences show the noise
 
 
@@ -51,7 +51,7 @@ class Projected(Subject):
         self.outputs = self._weighted([out for _, out in subject.outputs])
 
     def _weighted(self, outputs: list[Any]) -> list[tuple[str, Any]]:
-        """One number of all outputs: they are weighted by random signs."""
+        """One number from all outputs, weighted by random signs."""
         parts = [
             (out.real.double() * w).sum() for out, w in zip(outputs, self.weights, strict=True)
         ]
@@ -61,7 +61,7 @@ class Projected(Subject):
         return self._weighted([out for _, out in self.inner.named_outputs(result)])
 
     def noise(self, values: Any) -> Any:
-        """The rounding of the one output, from a few values along one direction."""
+        """The rounding of the single output, from a few values along one direction."""
         line = np.zeros((_POINTS, self.row.size))
         line[:, 0] = 1e-12 * np.arange(_POINTS)
         differences = np.diff(values(line)[:, 0], n=_ORDER)
@@ -70,7 +70,7 @@ class Projected(Subject):
 
     @property
     def step(self) -> float:
-        """What an error of 1 in a single number changes a projection by, at least."""
+        """How much an error of 1 in a single number changes a projection, at least."""
         return min(self.scales, default=1.0)
 
     def tensors_from(self, row: Any) -> list[Any]:

@@ -1,9 +1,9 @@
-"""Leaving no trace: what a computation can change is put back, bit for bit, after it was tried.
+"""Restores, bit for bit, everything that trying a computation can change.
 
 That is: the values, gradients, modes and attributes of the modules it holds, tensors and variables it
-closes over, and the random streams. A computation holds what it is (a module, a bound method's
-object, a partial's arguments), what its closure, its defaults and its attributes hold, the globals its code names,
-and what the user's classes among these hold.
+closes over, and the random streams. A computation holds what it is (a module, a bound method's object,
+a partial's arguments), what its closure, its defaults and its attributes hold, the globals its code
+names, and what the user's classes among these hold.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MEMO = functools._lru_cache_wrapper
 
 
 class Untouched:
-    """Remembers a computation's state; `restore()` puts it back as often as wanted."""
+    """Saves a computation's state; `restore()` restores it as often as needed."""
 
     def __init__(self, engine: Any, *subjects: Any) -> None:
         self.engine = engine
@@ -52,7 +52,7 @@ class Untouched:
         self.restore()
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Restore everything."""
         for place in self.places:
             place.restore()
         set_streams(self.engine, self.streams)
@@ -108,7 +108,7 @@ class Untouched:
             self._remember(held, depth + 1, name)
 
     def _class(self, cls: type, depth: int) -> None:
-        """A class of the user's: what it holds, and what its methods do."""
+        """Follow a user's class: what it holds, and what its methods reach."""
         if id(cls) in self._seen or is_library(cls.__module__):
             return
         self._seen[id(cls)] = cls
@@ -127,7 +127,7 @@ class Untouched:
         ):
             try:
                 held = cell.cell_contents
-            except ValueError:  # not filled yet
+            except ValueError:  # an empty cell
                 continue
             self.places.append(Variable(cell, "cell_contents", name))
             self._remember(held, depth + 1, name)
@@ -147,7 +147,7 @@ _ENTRIES = "forward", "__call__", "backward", "setup_context"
 
 
 def _reached(methods: dict[str, Any]) -> list[str]:
-    """The methods that a call of an object runs: its entries, and those that they name."""
+    """The methods that calling an object runs: its entry points, and those that they name."""
     found = [name for name in _ENTRIES if isinstance(methods.get(name), types.FunctionType)]
     for name in found:
         for named in global_names(methods[name].__code__):
@@ -161,13 +161,13 @@ _LIBRARIES = {"tautograd", "torch", "numpy", "scipy"} | sys.stdlib_module_names
 
 
 def is_library(module: str | None) -> bool:
-    """Whether code of this module keeps no state of the user's."""
+    """Whether this module's code keeps no user state."""
     root = (module or "").partition(".")[0]
     return root in _LIBRARIES and root != "__main__"
 
 
 def _keeps_state(value: Any) -> bool:
-    """Whether it is an object of the user's that can be called, and may change when it is."""
+    """Whether it is a callable user object that a call may change."""
     opaque = isinstance(value, _OPAQUE) or is_library(type(value).__module__)
     return callable(value) and hasattr(value, "__dict__") and not opaque
 
@@ -187,7 +187,7 @@ STREAMS = {
     "cuda": "the GPU's generator",
     "mps": "the GPU's generator",
 }
-"""What the random streams are called in a sentence."""
+"""The names of the random streams in a sentence."""
 
 
 def streams(engine: Any) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def streams(engine: Any) -> dict[str, Any]:
 
 
 def set_streams(engine: Any, state: dict[str, Any]) -> None:
-    """Put the random streams back."""
+    """Restore the random streams."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     engine.set_rng_state(state["cpu"])
@@ -217,7 +217,7 @@ def set_streams(engine: Any, state: dict[str, Any]) -> None:
 
 
 def streams_moved(engine: Any, before: dict[str, Any]) -> list[str]:
-    """The random streams that were drawn from since."""
+    """The random streams that have been drawn from since."""
     now = streams(engine)
     return [name for name, state in before.items() if not _same_state(state, now.get(name))]
 

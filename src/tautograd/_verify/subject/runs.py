@@ -1,4 +1,4 @@
-"""One run of a computation on copies of its inputs, and what can be seen of it."""
+"""One run of a computation on copies of its inputs, and what can be observed of it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .time_limit import in_time
 
 @dataclass
 class Run:
-    """What came of a run."""
+    """The outcome of a run."""
 
-    leaves: dict[str, Any]  # the inputs that can have a gradient, as leaves
+    leaves: dict[str, Any]  # the differentiable inputs, as leaves
     outputs: dict[str, Any] = field(default_factory=dict)
     streams: list[str] = field(default_factory=list)  # drawn from
-    modified: dict[str, str] = field(default_factory=dict)  # inputs, and in what way
+    modified: dict[str, str] = field(default_factory=dict)  # which inputs, and how
     warnings: list[str] = field(default_factory=list)
     exception: BaseException | None = None
 
@@ -38,7 +38,7 @@ _NOT_DIFFERENTIABLE = re.compile("not differentiable|derivative .* not implement
 
 
 def error_line(error: BaseException) -> str:
-    """An exception's class and the first line of what it says."""
+    """An exception's class and the first line of its message."""
     said = str(error).strip().splitlines()
     return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
 
@@ -52,10 +52,10 @@ def run_once(
     reset_streams: bool = True,
     layout: Callable[[str, Any], Any] | None = None,
 ) -> Run:
-    """Run it from the remembered state, or from what the last run left of it.
+    """Run it from the saved state, or from what the last run left of it.
 
-    Leaves are cloned on the way in: what is modified then is no leaf, so that a function which works
-    in place can be recorded. `layout` may arrange them otherwise in memory.
+    Inputs are cloned from the leaves: what is modified is then not a leaf, so an in-place function
+    can be recorded. `layout` may change their memory layout.
     """
     if state is not None:
         now = streams(engine)
@@ -68,7 +68,7 @@ def run_once(
     able, asking = _wanted(call)
     run = _run(engine, call, asking or able, layout)
     if not asking and len(able) > 1 and _NOT_DIFFERENTIABLE.search(run.error):
-        run = _run(engine, call, able[:1], layout)  # a loss, say, whose target has no gradient
+        run = _run(engine, call, able[:1], layout)  # a target without gradient, say
     return run
 
 
@@ -85,7 +85,7 @@ def _run(
             run.leaves[name] = leaf.requires_grad_()
             passed = leaf.clone()
         if layout is not None:
-            return layout(name, passed)  # another tensor, so what is done to it does not show
+            return layout(name, passed)  # another tensor, so modifications of it do not show
         given[name] = passed, leaf, passed._version
         return passed
 
@@ -106,12 +106,12 @@ def _run(
 
 
 def copy_of(tensor: Any) -> Any:
-    """A tensor's values with the layout they have, apart from its graph."""
+    """A detached copy of a tensor, in the same memory layout."""
     return tensor.detach().clone()
 
 
 def _wanted(call: Call) -> tuple[list[str], list[str]]:
-    """The inputs to differentiate by: all that can if nothing asks for it, and those that ask."""
+    """The inputs to differentiate by: all that can if none requires it, and those that do."""
     able = [n for n, t in call.tensors().items() if t.is_floating_point() or t.is_complex()]
     asking = [name for name, tensor in call.tensors().items() if tensor.requires_grad]
     if is_module(call.subject) and any(True for _ in call.subject.parameters()):
@@ -120,7 +120,7 @@ def _wanted(call: Call) -> tuple[list[str], list[str]]:
 
 
 def differing(one: Run, other: Run) -> list[str]:
-    """The outputs of two runs that are not the same bits."""
+    """The outputs of two runs that are not bitwise equal."""
     if one.outputs.keys() != other.outputs.keys() or one.error != other.error:
         return sorted(one.outputs.keys() | other.outputs.keys()) or ["output"]
     return [name for name in one.outputs if not same_bits(one.outputs[name], other.outputs[name])]
@@ -128,7 +128,7 @@ def differing(one: Run, other: Run) -> list[str]:
 
 @dataclass
 class Reached:
-    """Which leaves a gradient reaches."""
+    """Which leaves the gradient reaches."""
 
     got: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Reached:
 
 
 def gradients_reaching(engine: Any, subject: Any, run: Run) -> Reached:
-    """Pull random numbers back from the outputs, and see where they arrive."""
+    """Run backward with random gradients of the outputs, and see which leaves they reach."""
     reached = Reached()
     leaves = dict(run.leaves)
     if is_module(subject):
@@ -165,7 +165,7 @@ def gradients_reaching(engine: Any, subject: Any, run: Run) -> Reached:
 def pulled_back(engine: Any, run: Run, leaves: list[Any], ones: bool = False) -> list[Any]:
     """The gradient of the outputs' sum, weighted by random numbers or by ones, for each leaf.
 
-    Random weights, since the plain sum of a softmax, say, has no gradient.
+    The weights are random because the plain sum of a softmax, say, has no gradient.
     """
     recorded = [output for output in run.outputs.values() if output.requires_grad]
     if not recorded or not leaves:

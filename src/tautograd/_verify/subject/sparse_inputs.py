@@ -1,7 +1,7 @@
-"""Sparse inputs are verified by the values they hold: what is not stored is no variable.
+"""Sparse inputs are verified by the values they hold: what is not stored is not a variable.
 
-The computation is given its sparse tensors, made from their values with the same indices; the gradient by those
-values is what a sparse gradient holds, and differences can move them like any other numbers.
+The computation receives sparse tensors built from their values with the same indices; the gradient by
+those values is what a sparse gradient holds, and differences can move them like any other numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BLOCKS = {"sparse_bsr": "sparse_csr", "sparse_bsc": "sparse_csc"}
 
 
 def by_their_values(target: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """The same computation as a function of its sparse inputs' values; itself where there are none."""
+    """The same computation as a function of its sparse inputs' values; unchanged if there are none."""
     makers: dict[int, Callable[[Any], Any]] = {}
 
     def values_of(value: Any) -> Any:
@@ -57,7 +57,7 @@ def by_their_values(target: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]
 
 
 def _leaves(nest: Any) -> list[Any]:
-    """What `NESTS.mapped` comes by, in its order."""
+    """The leaves that `NESTS.mapped` visits, in its order."""
     found: list[Any] = []
 
     def note(leaf: Any) -> Any:
@@ -77,7 +77,7 @@ def _layout(tensor: Any) -> str:
 
 
 def _apart(tensor: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """A sparse tensor's values, and how to make it of other ones."""
+    """A sparse tensor's values, and a function that rebuilds it from others."""
     engine, layout, shape = engine_of([tensor]), _layout(tensor), tuple(tensor.shape)
     wanted, tensor = tensor.requires_grad, tensor.detach()
     if layout == "sparse_coo":

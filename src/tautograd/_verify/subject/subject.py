@@ -1,8 +1,8 @@
 """What is verified: a function or a module with its inputs, as a function of one row of numbers.
 
-A `Subject` knows the leaves that are checked (inputs and parameters, by name), runs the computation
-at other values of them, and gives the gradient that the engine's own backward computes. Each run
-starts from the same state: random numbers, buffers and inputs are put back as they were.
+A `Subject` knows the leaves to check (inputs and parameters, by name), runs the computation
+at other values of them, and returns the gradient from the engine's own backward. Each run
+starts from the same state: random streams, buffers and inputs are restored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Leaf:
 
     name: str
     tensor: Any
-    start: int  # of its numbers in the row
+    start: int  # offset of its numbers in the row
     is_parameter: bool
 
     @property
@@ -54,13 +54,13 @@ class Leaf:
         return reals_in(self.tensor)
 
     def index_of(self, place: int) -> tuple[int, ...]:
-        """The index in the tensor of a number of the row."""
+        """The index in the tensor for a number of the row."""
         flat = (place - self.start) // (2 if self.tensor.is_complex() else 1)
         return tuple(int(i) for i in np.unravel_index(flat, tuple(self.tensor.shape)))
 
 
 class Subject:
-    """A computation, its leaves, and what it gives at any values of them."""
+    """A computation, its leaves, and its results at any values of them."""
 
     may_claim_none = True  # outputs that do not require a gradient are left out
 
@@ -76,8 +76,8 @@ class Subject:
         in_double: bool = False,
     ) -> None:
         self.wide = wide  # whether casts to lower precision are left out
-        self.intent: Intent | None = None  # which gradient is meant, where it is not the derivative
-        self._doubled = in_double  # a module's parameters and buffers are given in float64
+        self.intent: Intent | None = None  # the intended gradient, where it is not the derivative
+        self._doubled = in_double  # a module's parameters and buffers are passed in float64
         wrt = [wrt] if isinstance(wrt, (str, int)) else wrt
         self.target, self.args, self.kwargs = target, args, dict(kwargs)
         self.wrt, self.with_parameters = wrt, parameters
@@ -90,14 +90,14 @@ class Subject:
         self._state = _State(self.engine, target, self.is_module)
         if in_double:
             self._state.buffers = {k: _doubled(b) for k, b in self._state.buffers.items()}
-        self.clones = False  # whether the inputs must be copies, because they are changed in place
+        self.clones = False  # whether the inputs must be copies, because they are modified in place
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
-        self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
+        self.outputs: list[tuple[str, Any]] = []  # names and tensors from the first run
         self.without_gradient: list[
             str
-        ] = []  # outputs that do not require one, beside others that do
-        self.refused: list[str] = []  # inputs of which the computation says they have no gradient
+        ] = []  # outputs that do not require a gradient, next to others that do
+        self.refused: list[str] = []  # inputs for which the computation refuses a gradient
         try:
             self.first_run()
         except RuntimeError as error:
@@ -140,7 +140,7 @@ class Subject:
         return leaves
 
     def _named_inputs(self) -> dict[str, Any]:
-        """The arguments under the names the function has for them."""
+        """The arguments, by parameter name."""
         return {**dict(zip(self._positional, self.args, strict=True)), **self.kwargs}
 
     def _names_of_arguments(self) -> list[str]:
@@ -181,7 +181,7 @@ class Subject:
 
     @property
     def numbers(self) -> int:
-        """How many real numbers the leaves have: as long as the row, which need not be written for that."""
+        """How many real numbers the leaves have: the length of the row, without building it."""
         return sum(leaf.reals for leaf in self.leaves)
 
     def own_tensors(self) -> list[Any]:
@@ -196,12 +196,12 @@ class Subject:
         return as_tensors(self.engine, row, [leaf.tensor for leaf in self.leaves])
 
     def call(self, tensors: list[Any]) -> Any:
-        """The computation's result at these leaves, from the same state as ever."""
+        """The computation's result at these leaves, always from the same state."""
         return in_time("forward", self._weight, self._call, tensors)
 
     @cached_property
     def _weight(self) -> float:
-        """How much a run is beside one on float32: numbers are so much longer."""
+        """The cost of a run relative to one on float32, by the size of its numbers."""
         return 1.0 if self.epsilon > 1e-12 else 2.0
 
     def _call(self, tensors: list[Any]) -> Any:
@@ -217,7 +217,7 @@ class Subject:
 
     @property
     def _takes_leaves_only(self) -> bool:
-        """Whether it is a function whose arguments are the leaves, one by one: the usual case, made short."""
+        """Whether it is a function whose arguments are exactly the leaves: the fast path."""
         known = self._only_leaves
         if known is None or known[0] is not self.leaves:
             simple = not (self.is_module or self.kwargs or self.by_position)
@@ -233,7 +233,7 @@ class Subject:
         if self.by_position:
             return self.target(*given.values())
         values = self._named_inputs()
-        if values.keys() == given.keys():  # all of them are leaves that are checked
+        if values.keys() == given.keys():  # all of them are leaves under test
             values = given
         else:
             values = NESTS.mapped_by_name(
@@ -250,7 +250,7 @@ class Subject:
             return self.engine.func.functional_call(self.target, own, tuple(args), kwargs)
 
     def evaluated(self, tensors: list[Any]) -> Any:
-        """The result at these leaves, as a function whose slope is the one that is meant."""
+        """The result at these leaves, as a function with the intended slope."""
         intent = self.intent
         if intent is None:
             return self.call(tensors)
@@ -269,13 +269,13 @@ class Subject:
             self.target = itself
 
     def means(self, intent: Intent) -> None:
-        """From now on values are those of a function whose slope is the one that is meant."""
+        """From now on, evaluate a function with the intended slope."""
         intent.engine = self.engine
         intent.note(lambda: self.recorded(self.row))
         self.intent = intent or None
 
     def call_itself(self) -> Any:
-        """The module as it is, with its own parameters, on fresh inputs."""
+        """Call the module itself, with its own parameters, on fresh inputs."""
         args, kwargs = NESTS.mapped((self.args, self.kwargs), _fresh)
         self._state.restore()
         return self.target(*args, **kwargs)
@@ -286,7 +286,7 @@ class Subject:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
-        """The floating-point tensors of a result; a Python number is one as well."""
+        """The floating-point tensors of a result; a Python number counts as one."""
         plain = type(result) is self.engine.Tensor and result.layout is self.engine.strided
         if plain and result.is_floating_point():  # the usual case
             return [("output", result)]
@@ -302,7 +302,7 @@ class Subject:
         return found
 
     def first_run(self) -> None:
-        """Run it once as it is: which outputs there are, and what it does to its inputs."""
+        """Run it once unchanged, to learn its outputs and how it modifies its inputs."""
         tensors = [leaf.tensor.detach().clone().requires_grad_() for leaf in self.leaves]
         try:
             result = self.call(tensors)
@@ -323,13 +323,13 @@ class Subject:
         if not self.outputs:
             raise ValueError("the result has no floating-point tensor, so there is no gradient")
         if self.may_claim_none and any(t.requires_grad for _, t in self.outputs):
-            # Backward of the others raises: they claim no gradient that could be wrong.
+            # Backward of the others raises: they have no gradient that could be wrong.
             self.without_gradient = [n for n, t in self.outputs if not t.requires_grad]
             self.outputs = [(n, t) for n, t in self.outputs if t.requires_grad]
         self._state.note_what_moved()
 
     def put_back(self) -> None:
-        """Leave the random stream as it was found."""
+        """Restore the random stream to the state it was found in."""
         self._state.put_back()
 
     def _without_refused(self, message: str) -> bool:
@@ -364,29 +364,29 @@ class Subject:
 
     @property
     def drawn_elsewhere(self) -> list[str]:
-        """The random streams besides the engine's that it draws from; they are put back as well."""
+        """The random streams besides the engine's that it draws from; they are restored as well."""
         return self._state.drawn_elsewhere
 
     def start_each_alike(self) -> None:
-        """From now on each run starts from what the computation held at first."""
+        """From now on, each run starts from the computation's initial state."""
         self._state.holds = True
 
     @property
     def leaves_something(self) -> bool:
-        """Whether a run changes what the computation holds: a counter, a cache, a hidden state."""
+        """Whether a run changes the computation's state: a counter, a cache, a hidden state."""
         return self._state.leaves
 
     def held(self) -> Held:
-        """What the computation holds now, to be put back."""
+        """The computation's current state, to be restored later."""
         return Held(self.target)
 
     def without_trace(self) -> Any:
-        """Inside, it may run on numbers of another kind (batches, tangents, complex ones): none of them is kept."""
+        """Inside, it may run on other kinds of numbers (batches, tangents, complex): none are kept."""
         return self.held() if self.leaves_something else nullcontext()
 
     @property
     def held_at_first(self) -> Held:
-        """What it held when it was given."""
+        """The computation's state when it was passed in."""
         return self._state.held
 
     @property
@@ -411,7 +411,7 @@ class Subject:
         return np.concatenate([as_reals(out) for out in outputs])
 
     def gradients(self, row: Any, cotangents: Any) -> Any:
-        """For each cotangent (a row of numbers as long as the outputs'), the leaves' gradient."""
+        """The leaves' gradient for each cotangent (a row of numbers as long as the outputs')."""
         tensors, outputs = self.recorded(row)
         return self.pull_back(tensors, outputs, cotangents)
 
@@ -445,17 +445,17 @@ class Subject:
             )  # fmt: skip
 
     def as_outputs(self, cotangent: Any, outputs: list[Any]) -> list[Any]:
-        """A cotangent's numbers as tensors like these outputs."""
+        """A cotangent's numbers, as tensors like these outputs."""
         return as_tensors(self.engine, cotangent, outputs)
 
     # --- at another precision ------------------------------------------------------------------
 
     def in_double(self, wide: bool = False) -> Subject:
-        """The same computation on float64 and complex128; raises what it raises there.
+        """The same computation in float64 and complex128; raises whatever it raises there.
 
-        `wide` leaves out its own casts to lower precision too.
+        `wide` also leaves out its own casts to lower precision.
         """
-        # A training step names the model that it owns: a copy would not be the one it names.
+        # A training step refers to the model that it owns: a copy would be a different one.
         is_step = getattr(self.target, "is_step", False)
         target = self.target
         self._state.restore()
@@ -474,7 +474,7 @@ class Subject:
         except Exception:
             if self.is_module:
                 raise
-            # What a function closes over (a module, a table) may be in the lower precision itself.
+            # A function's closure (a module, a table) may itself be in the lower precision.
             around = in_precision(self.engine, target, self.engine.float64)
             if around is target:
                 raise
@@ -488,7 +488,7 @@ class Subject:
 
     @cached_property
     def epsilon(self) -> float:
-        """The spacing of numbers at 1, of the least precise leaf."""
+        """The spacing of numbers at 1 in the least precise leaf."""
         return max(float(self.engine.finfo(leaf.tensor.dtype).eps) for leaf in self.leaves)
 
 
@@ -505,7 +505,7 @@ def _doubled(value: Any) -> Any:
 
 
 def _fresh(value: Any) -> Any:
-    """An input that is not checked, safe from being changed."""
+    """An unchecked input, protected from modification."""
     return value.detach().clone() if is_tensor(value) else value
 
 
@@ -523,8 +523,8 @@ class _State:
     def __init__(self, engine: Any, target: Any, is_module: bool) -> None:
         self.engine = engine
         self.held = Held(target)
-        self.holds = False  # whether what is held changes the result, and is put back
-        self.leaves = False  # whether a run changes what is held
+        self.holds = False  # whether held state changes the result, and so is restored
+        self.leaves = False  # whether a run changes held state
         self.rng = engine.get_rng_state()
         self.others: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = list(self.others)
@@ -532,7 +532,7 @@ class _State:
             {k: b.detach().clone() for k, b in target.named_buffers()} if is_module else {}
         )
         self.draws = True
-        self._at_start = True  # nothing has run yet that could have drawn
+        self._at_start = True  # nothing that could have drawn has run yet
         self.moved: list[str] = []
         self._given: dict[str, Any] = {}
 
@@ -550,7 +550,7 @@ class _State:
             np.random.set_state(self.others["numpy"])  # noqa: NPY002
 
     def put_back(self) -> None:
-        """Leave every random stream as it was found."""
+        """Restore every random stream to the state it was found in."""
         if not self.engine.equal(self.engine.get_rng_state(), self.rng):
             self.engine.set_rng_state(self.rng)
         self.restore()
@@ -562,7 +562,7 @@ class _State:
         return self._given
 
     def note_what_moved(self) -> None:
-        """After the first run: which of these it did change, so that later ones are faster."""
+        """After the first run: record which of these it changed, so that later runs are faster."""
         self.draws = not self.engine.equal(self.engine.get_rng_state(), self.rng)
         now: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = [

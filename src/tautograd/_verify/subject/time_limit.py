@@ -1,8 +1,9 @@
-"""A limit on how long something may take: kept between runs by looking at the clock, inside of them by a signal.
+"""A time limit: enforced between runs by the clock, and within them by a signal.
 
-The least that can be done or left out is one run, forward or backward. Each is timed, and none is begun that would not
-end in time, as far as those before tell. What takes long between runs, and a run that takes longer than all before, is
-interrupted where the platform can: in the main thread of a POSIX system.
+The smallest unit that can be done or skipped is one run, forward or backward. Each is timed, and none
+is started that, going by earlier ones, would not finish in time. Long work between runs, and a run that
+takes longer than all before, are interrupted where the platform can: in the main thread of a POSIX
+system.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ T = TypeVar("T")
 
 
 class TookTooLong(BaseException):
-    """The time was up. No plain `Exception`, so that what is tried does not catch it."""
+    """Time ran out. Not an `Exception`, so that code under test does not catch it."""
 
 
 clock: Callable[[], float] = time.monotonic
-_LONGEST_IMPORT = 60.0  # seconds; one that takes longer never ends
+_LONGEST_IMPORT = 60.0  # seconds; one that takes longer is taken to hang
 _EFFORT = {"forward": 1.0, "backward": 2.0}
 """Backward multiplies twice where forward multiplied once."""
 
 
 class Deadline:
-    """When something has to have ended, and how long its runs have taken so far."""
+    """When something has to be finished, and how long its runs have taken so far."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -40,14 +41,14 @@ class Deadline:
         return self.end - clock()
 
     def expected(self, kind: str, weight: float) -> float:
-        """How long a run will take: as the longest of its kind, or as those of another kind tell.
+        """How long a run is expected to take: as the longest of its kind, or estimated from another kind.
 
-        `weight` says how much a run is beside others of its kind: in float64 numbers are twice as long.
+        `weight` is the cost of a run relative to others of its kind: float64 numbers are twice as long.
         """
         known = self._longest.get((kind, weight))
         if (
             known is not None or kind not in _EFFORT
-        ):  # a single call of the computation is less than all of it
+        ):  # a single call within the computation is less than all of it
             return known or 0.0
         return max(
             (
@@ -59,7 +60,7 @@ class Deadline:
         )
 
     def timed(self, kind: str, weight: float, run: Callable[..., T], *args: Any) -> T:
-        """What a run gives; it is not begun if it would not end in time."""
+        """The result of a run; it is not started if it would not finish in time."""
         began = clock()
         if began + self.expected(kind, weight) > self.end:
             raise TookTooLong
@@ -74,7 +75,7 @@ class _Now(threading.local):
 
 
 now = _Now()
-"""What this thread has to keep, if anything."""
+"""The deadline that this thread has to meet, if any."""
 
 
 def in_time(kind: str, weight: float, run: Callable[..., T], *args: Any) -> T:
@@ -85,7 +86,7 @@ def in_time(kind: str, weight: float, run: Callable[..., T], *args: Any) -> T:
 
 @contextmanager
 def ending_in(seconds: float | None) -> Iterator[None]:
-    """All runs inside end after so many seconds, and so does what is between them."""
+    """All runs inside end after this many seconds, and so does what is between them."""
     if seconds is None:
         yield
         return
@@ -107,10 +108,10 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt the block after so many seconds: in the main thread of a POSIX system only.
+    """Interrupt the block after this many seconds: in the main thread of a POSIX system only.
 
-    A timer that was running before (a test runner's, say) goes on with the time it had left. An import
-    is not interrupted in its middle, which would leave half a module behind for the rest of the process.
+    A timer that was already running (a test runner's, say) continues with the time it had left. An import
+    is never interrupted halfway: that would leave a partial module behind for the rest of the process.
     """
     if (
         not hasattr(signal, "setitimer")

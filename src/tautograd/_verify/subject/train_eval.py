@@ -17,14 +17,14 @@ from .runs import Run, differing, run_once
 class ModuleFacts(Plain):
     """What was observed of a module in its two modes."""
 
-    mode: str  # 'train', 'eval' or 'mixed', as it was given
+    mode: str  # 'train', 'eval' or 'mixed', as passed in
     parameters: int
     numbers: int  # in all parameters together
     trainable: int  # of these
     buffers: int
-    dropout: list[str] = field(default_factory=list)  # paths of those with p > 0
-    dropout_on: bool = False  # in the mode it was given in
-    output_changes: bool | None = None  # between train() and eval(); None: one of them failed
+    dropout: list[str] = field(default_factory=list)  # paths of the modules with p > 0
+    dropout_on: bool = False  # in the mode it was passed in with
+    output_changes: bool | None = None  # between train() and eval(); None if one of them failed
     random_in_train: bool = False
     random_in_eval: bool = False
     moved_in_train: list[str] = field(default_factory=list)  # buffers
@@ -88,7 +88,7 @@ def observe_modes(engine: Any, call: Call, state: Untouched) -> ModuleFacts:
 def _in_mode(
     engine: Any, call: Call, state: Untouched, training: bool
 ) -> tuple[Run, list[str], bool]:
-    """A run in one mode, the buffers it moved, and whether it is random."""
+    """A run in one mode, the buffers it changed, and whether it is random."""
     state.restore()
     module = call.subject
     before = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
@@ -101,7 +101,7 @@ def _in_mode(
     ]
     random = False
     if run.streams and not run.error:
-        for name, buffer in module.named_buffers():  # else its own buffers could make a difference
+        for name, buffer in module.named_buffers():  # else its buffers could matter
             if name in before and tuple(buffer.shape) == tuple(before[name].shape):
                 buffer.data.copy_(before[name])
         random = bool(differing(run, run_once(engine, call)))
@@ -112,5 +112,5 @@ def _in_mode(
 def _count(parameter: Any) -> int:
     try:
         return int(parameter.numel())
-    except (RuntimeError, ValueError):  # a lazy parameter has no numbers yet
+    except (RuntimeError, ValueError):  # a lazy parameter is not initialised yet
         return 0

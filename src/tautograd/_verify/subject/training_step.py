@@ -1,7 +1,7 @@
-"""A training step: a loss that uses a model, by the model's parameters.
+"""A training step: a loss that uses a model, as a function of the model's parameters.
 
-"Is this the gradient of that loss by these parameters?" The loss is a function that names the model; it becomes
-a module which has the model inside, so that its parameters are leaves like any others.
+"Is this the gradient of that loss by these parameters?" The loss is a function that refers to the
+model; it becomes a module that contains the model, so that its parameters are leaves like any others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def with_parameters_of(loss: Callable[..., Any], models: Any) -> Any:
     base = sys.modules[f"{engine.__name__}.nn"].Module
 
     class TrainingStep(base):  # type: ignore[misc,valid-type]
-        """The loss, with what it is differentiated by inside."""
+        """The loss, containing what it is differentiated by."""
 
         is_step = True
 

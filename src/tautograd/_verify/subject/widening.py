@@ -1,8 +1,8 @@
-"""A computation without its roundings: every cast to a lower precision is left out, and autocast is off.
+"""A computation without its roundings: every cast to a lower precision is skipped, and autocast is off.
 
-Code that goes through bfloat16 for a while computes a staircase, of which differences cannot see the slope.
-Without its casts it is the function that is meant; that one is proved in float64, and the gradient as it
-is computed, rounding included, is held against it.
+Code that passes through bfloat16 computes a staircase, whose slope differences cannot see. Without its
+casts it is the intended function; that one is verified in float64, and the gradient as actually
+computed, rounding included, is compared with it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _CASTS = frozenset(("float", "half", "bfloat16", "chalf", "cfloat"))
 _MADE = ("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like")
 _MADE_LIKE = ("new_zeros", "new_ones", "new_full", "new_empty")
 _BY_BITS = frozenset(("view", "numpy", "frombuffer", "__array__"))
-"""Where a dtype says how to read bits, not which precision to compute in."""
+"""Where a dtype says how to interpret bits, not which precision to compute in."""
 
 
 def wide_name(dtype: Any) -> str | None:
-    """The name of the wide dtype that stands for a lower one; None for all others."""
+    """The wide dtype that stands in for a lower one, by name; None for all others."""
     return _WIDE.get(str(dtype).rpartition(".")[2])
 
 
 @contextmanager
 def widened(engine: Any) -> Iterator[None]:
-    """Inside, what this thread computes is computed in float64 and complex128 throughout."""
+    """Inside, everything this thread computes is in float64 and complex128."""
 
     def see(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         name = str(getattr(function, "__name__", ""))
@@ -57,9 +57,9 @@ def widened(engine: Any) -> Iterator[None]:
 
 @contextmanager
 def _wide_from_the_start(engine: Any) -> Iterator[None]:
-    """Inside, tensors that this thread makes in a lower precision, to write results into, are wide as well.
+    """Inside, low-precision tensors that this thread creates to write results into are wide as well.
 
-    PyTorch's modes see such calls, tautograd's do not: there they are replaced.
+    PyTorch's modes see such calls, tautograd's do not: there they are patched.
     """
     if engine.__name__ == "torch":
         yield

@@ -1,8 +1,9 @@
-"""What the rows and columns of a tensor's picture stand for, where the graph says it.
+"""What the rows and columns of a tensor's picture stand for, if the graph shows it.
 
-The softmax that a matrix product has on its left weighs the rows of what is on its right: it is a map of
-attention, a row for each query, a column for each key. So are the scores that it was made of. The matrix that
-a layer multiplies by, transposed, has a row for each output and a column for each input.
+The softmax that is the left factor of a matrix product weighs the rows of the right factor: it is an
+attention map, with a row for each query and a column for each key. So are the scores it was computed
+from. The matrix that a layer multiplies by, transposed, has a row for each output and a column for each
+input.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .graph import LEAF, OPERATION, Edge, Graph, Node
 Axes = tuple[str, str]
 ATTENTION: Axes = ("query", "key")
 WEIGHT: Axes = ("output", "input")
-_PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # the place of the left factor
+_PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # the position of the left factor
 
 
 def axes(graph: Graph) -> dict[int, Axes]:
@@ -35,13 +36,13 @@ def _shape(node: Node) -> tuple[int, ...]:
 
 
 def _plane(node: Node) -> tuple[int, ...]:
-    """The last two dimensions, if both have more than one entry: a picture has no others."""
+    """The last two dimensions, if both have more than one entry: there is no picture otherwise."""
     plane = _shape(node)[-2:]
     return plane if len(plane) == 2 and 1 not in plane else ()
 
 
 def _weighing(graph: Graph, node: Node, out_of: dict[int, list[Edge]]) -> list[int]:
-    """From a softmax to the product that it is the left factor of, through dropout and other shapes; or nothing."""
+    """From a softmax to the product whose left factor it is, through dropout and reshapes; or nothing."""
     passed = [node.number]
     for number in passed:
         for edge in out_of[number]:

@@ -1,4 +1,4 @@
-"""Pictures of a page as a browser shows it: Chromium without a window, one process a picture.
+"""Pictures of a page as rendered by headless Chromium, one process per picture.
 
 Only `--png` and `--gif` need it. A page's own buttons save pictures in any browser.
 """
@@ -21,11 +21,11 @@ _PATIENCE = 60  # seconds
 
 
 class NoBrowser(RuntimeError):
-    """There is nothing to draw a picture with."""
+    """No browser was found to render a picture."""
 
 
 def browser() -> str | None:
-    """Where Chromium is; `CHROMIUM` says it for one that is not on the path."""
+    """The path of Chromium; `CHROMIUM` names one that is not on the path."""
     named = os.environ.get("CHROMIUM")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
@@ -43,7 +43,7 @@ def require_browser(what: str) -> str:
 def as_png(
     page: str, address: str = "", *, size: tuple[int, int] = SIZE, dark: bool = False
 ) -> bytes:
-    """What the page shows first, or at an address of it: `#step=3`."""
+    """What the page initially shows, or shows at a fragment: `#step=3`."""
     with tempfile.TemporaryDirectory(prefix="taut-picture-") as folder:
         if dark:
             page = page.replace('<html lang="en">', '<html lang="en" data-theme="dark">', 1)
@@ -51,7 +51,7 @@ def as_png(
 
 
 def as_gif(page: str, steps: int, *, size: tuple[int, int] = SIZE, note: bytes = b"") -> bytes:
-    """Backward from its first step to its last; of a long one, steps spread over it."""
+    """Backward from its first step to its last; a long one is sampled evenly."""
     count = min(steps, MOST_FRAMES - 1)
     shown = [0, *(round((i + 1) * steps / count) for i in range(count))]
     with tempfile.TemporaryDirectory(prefix="taut-picture-") as folder:

@@ -1,7 +1,8 @@
-"""Coordinates of what a picture shows, for those made without a browser: as the page's own, in Python.
+"""Coordinates for pictures made without a browser: the page's layout, in Python.
 
-Sizes of texts are estimated, a little wide, since no font is at hand. The rest is `layout.js`: layers come
-with the data; within a layer, things are as near to the middle of their neighbours as there is room.
+Text sizes are estimated, slightly too wide, since no font is available. The rest mirrors `layout.js`:
+layers come with the data; within a layer, items are as near to the middle of their neighbours as space
+allows.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _Laid:
 
 @dataclass
 class Arranged:
-    """All that is shown, in coordinates of the whole."""
+    """Everything that is shown, in coordinates of the whole picture."""
 
     w: float = 0.0
     h: float = 0.0
@@ -50,12 +51,12 @@ class Arranged:
 
 
 def width(text: str, size: float = 13.0) -> float:
-    """About how wide a text is."""
+    """The approximate width of a text."""
     return sum(0.34 if c in _NARROW else 0.62 for c in text) * size
 
 
 def short(text: str) -> str:
-    """As much of a text as there is room for; of a number never a part: `1…` may be 1.676e-8."""
+    """As much of a text as fits; a number is never cut: `1…` may be 1.676e-8."""
     if len(text) <= _MOST:
         return text
     kept = text[: _MOST - 1]
@@ -65,7 +66,7 @@ def short(text: str) -> str:
 
 
 def texts(data: Data, name: str) -> tuple[str, str, str]:
-    """What is written in a box: title, value, gradient."""
+    """The texts in a box: title, value, gradient."""
     number = int(name[1:])
     if name[0] == "n":
         node = data["nodes"][number]
@@ -88,7 +89,7 @@ def texts(data: Data, name: str) -> tuple[str, str, str]:
 
 
 def _held(data: Data, number: int) -> tuple[list[Any], int]:
-    """The leaves in a group at any depth, and how many cuts are there."""
+    """The leaves in a group at any depth, and the number of cuts there."""
 
     def is_inside(group: int) -> bool:
         while group >= 0 and group != number:
@@ -100,7 +101,7 @@ def _held(data: Data, number: int) -> tuple[list[Any], int]:
 
 
 def _reach(data: Data, leaves: list[Any]) -> str:
-    """Their gradients, from the smallest to the largest; NaN is a value too."""
+    """The range of their gradients; NaN counts as a value."""
     known = [node.get("m") for node in leaves]
     norms = [norm for norm in known if isinstance(norm, (int, float))]
     if not data["flowed"] or not known:
@@ -114,7 +115,7 @@ def _reach(data: Data, leaves: list[Any]) -> str:
 
 
 def _docked(data: Data, number: int) -> tuple[str, str, str]:
-    """A layer that is one operation, with its parameters; a function of several, with its result."""
+    """A layer that is one operation, with its parameters; a composite function, with its result."""
     group = data["groups"][number]
     inside = [node for node in data["nodes"] if node["p"] == number]
     leaves = [node for node in inside if node["k"] == "l" or node.get("e") == "frozen"]
@@ -132,14 +133,14 @@ def _docked(data: Data, number: int) -> tuple[str, str, str]:
 
 
 def _norm(leaf: Any) -> str:
-    """The size of a leaf's gradient, where there is no room for its entries."""
+    """The size of a leaf's gradient, where its entries do not fit."""
     if leaf["g"].startswith("‖"):
         return str(leaf["g"])
     return f"‖{written(leaf['m'])}‖" if isinstance(leaf["m"], (int, float)) else "‖NaN‖"
 
 
 def arrange(data: Data) -> Arranged:
-    """Where everything is, with the groups open that are open at first."""
+    """The position of everything, with the initially open groups open."""
     found, opened = Arranged(), set(data["open"])
     whole = _layout(data, 0, opened)
     found.w, found.h = whole.w, whole.h
@@ -184,7 +185,7 @@ def _layout(data: Data, number: int, opened: set[int]) -> _Laid:
             x, tall = x + w + GAP, max(tall, h)
         for name in layer:
             place = places[name]
-            if name[0] == "l":  # past an unfolded module an edge goes straight
+            if name[0] == "l":  # an edge passes an unfolded module in a straight line
                 place.h = max(0.0, tall - HEIGHT)
             feeds = name[0] == "n" and data["nodes"][int(name[1:])]["k"] in "li"
             place.y, place.x = y + (tall - place.h) * (1.0 if feeds else 0.5), place.x - x / 2
@@ -234,7 +235,7 @@ def _sweep(
 
 
 def settle(wanted: Sequence[float], weight: Sequence[float], room: Sequence[float]) -> list[float]:
-    """Positions with room between them that are nearest to where things want to be: pooled averages."""
+    """Non-overlapping positions closest to the desired ones: pooled averages."""
     blocks: list[tuple[float, float, int]] = []  # sum, weight, how many
     shift = 0.0
     shifts = []

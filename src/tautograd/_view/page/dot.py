@@ -17,7 +17,7 @@ _SHAPES = {
 
 
 def as_dot(graph: Graph) -> str:
-    """All of it; `dot -Tsvg` draws it."""
+    """The whole graph; `dot -Tsvg` draws it."""
     return "\n".join(_lines(graph)) + "\n"
 
 

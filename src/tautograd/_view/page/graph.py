@@ -16,46 +16,46 @@ OPERATION, LEAF, INPUT, CUT = "operation", "leaf", "input", "cut"
 
 @dataclass
 class Group:
-    """A module that was called, or a stretch of a long computation; nodes and groups are inside."""
+    """A module call, or a section of a long computation; nodes and groups are inside."""
 
     number: int
     parent: int  # -1 for the outermost
     label: str
-    kind: str = "module"  # or "part", or "call": of a function that recorded several nodes
+    kind: str = "module"  # or "part", or "call": a function that recorded several nodes
     about: str = ""
-    is_one_call: bool = False  # one operation to who called it, however many nodes it recorded
+    is_one_call: bool = False  # one operation to its caller, however many nodes it recorded
 
 
 @dataclass(eq=False)
 class Node:
-    """An operation, a leaf, an input that wants no gradient, or a place where the graph was cut."""
+    """An operation, a leaf, an input that does not require a gradient, or a place where the graph was cut."""
 
     number: int
     kind: str
     name: str  # of the recorded node, as `MulBackward0`; of a cut, what cut
-    symbol: str = ""  # what formulas call its result
-    outputs: dict[int, Value] = field(default_factory=dict)  # what it gave, by output number
+    symbol: str = ""  # the name of its result in formulas
+    outputs: dict[int, Value] = field(default_factory=dict)  # results, by output number
     arrived: dict[int, Value] = field(default_factory=dict)  # gradients, by output number
     site: Site | None = None
     call: str = ""  # the call that recorded it, as `mul(x, 3)`
     part_of: tuple[int, str] = (
         0,
         "",
-    )  # that call's number and name, of its last node and all others
+    )  # number and name of that call, for its last node and for all others
     arguments: list[Any] = field(default_factory=list)  # of its call: (node, output), or numbers
-    operands: list[Any] = field(default_factory=list)  # values of its inputs, by place, or None
-    numbers: dict[str, float] = field(default_factory=dict)  # that the node saved: an exponent
-    first_use: int = -1  # of a leaf: as which of all leaves it was first used
+    operands: list[Any] = field(default_factory=list)  # values of its inputs, by position, or None
+    numbers: dict[str, float] = field(default_factory=dict)  # saved by the node: an exponent
+    first_use: int = -1  # of a leaf: its position in the order of first use
     group: int = 0
     root: bool = False
     custom: bool = False
-    running: int = 0  # the call of the module whose line it is, to tell executions of a line apart
-    time: int = 0  # when it was recorded
-    leaves: bool = False  # of a cut: the value went to Python
-    after_cut: bool = False  # of an input: computed from what was cut
-    frozen: bool = False  # of an input: a module's parameter that wants no gradient
-    indirect: bool = False  # of such an input: there were other operations, or tensors, on the way
-    before: Value | None = None  # what a leaf's `.grad` held before
+    running: int = 0  # the module call the line belongs to, to distinguish executions of a line
+    time: int = 0  # the time it was recorded
+    leaves: bool = False  # of a cut: the value left for Python
+    after_cut: bool = False  # of an input: computed from a cut value
+    frozen: bool = False  # of an input: a frozen module parameter
+    indirect: bool = False  # of such an input: other operations, or tensors, lie in between
+    before: Value | None = None  # a leaf's previous `.grad`
 
     @property
     def operation(self) -> str:
@@ -71,7 +71,7 @@ class Node:
         return self.arrived.get(0)
 
     def symbol_of(self, output: int) -> str:
-        """What formulas call one of several results."""
+        """The name in formulas of one of several results."""
         many = len(self.outputs) > 1 or len(self.arrived) > 1 or output
         return f"{self.symbol}[{output}]" if many and self.kind == OPERATION else self.symbol
 
@@ -90,13 +90,13 @@ class Edge:
 
 @dataclass
 class Graph:
-    """All of it."""
+    """The whole graph."""
 
     engine: str
-    nodes: list[Node] = field(default_factory=list)  # in the order of the forward
+    nodes: list[Node] = field(default_factory=list)  # in forward order
     edges: list[Edge] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)  # the first is the whole
-    steps: list[int] = field(default_factory=list)  # nodes, in the order of the backward
+    groups: list[Group] = field(default_factory=list)  # the first is the whole graph
+    steps: list[int] = field(default_factory=list)  # nodes, in backward order
     notes: list[str] = field(default_factory=list)
     flowed: bool = False  # whether gradients are known
     title: str = ""
@@ -118,7 +118,7 @@ class Graph:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON values."""
         return {
             "format": "tautograd view",
             "version": 1,

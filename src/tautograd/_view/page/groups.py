@@ -1,8 +1,8 @@
-"""Which nodes are folded together: the calls of modules, and stretches of what is long.
+"""Which nodes are folded together: calls of modules, and sections of what is long.
 
-A module's call is a stretch of time, so is a part of a long list; edges point forward in time; so groups
-have no cycles among them. What has no inputs of its own goes to the innermost group that holds all its
-users. Where no calls were noted, a node's module is inferred from the parameters around it.
+A module's call is an interval in time, and so is a section of a long list; edges point forward in time;
+so groups have no cycles among them. A node without inputs goes to the innermost group that contains all
+its users. Where no calls were recorded, a node's module is inferred from the parameters around it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from ..record.module_calls import Entered
 from ..record.names import Names
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Group, Node
 
-MOST_INSIDE = 60  # more than that in one group is divided,
-PART = 40  # into parts of so many
-MOST_SOURCES = 16  # leaves, or inputs, beside each other in one group
+MOST_INSIDE = 60  # a group with more than that is divided,
+PART = 40  # into parts of this many
+MOST_SOURCES = 16  # leaves, or inputs, side by side in one group
 
 
 def make_groups(graph: Graph, calls: dict[int, Entered], names: Names | None = None) -> None:
-    """Give the graph its groups, and each node its place in them."""
+    """Create the graph's groups, and place each node in them."""
     names = names or Names()
     if calls:
         _from_calls(graph, calls, names)
@@ -31,7 +31,7 @@ def make_groups(graph: Graph, calls: dict[int, Entered], names: Names | None = N
 
 
 def ancestors(graph: Graph, number: int) -> list[int]:
-    """A group and all around it, from the whole inwards."""
+    """A group and those that contain it, from the outermost inwards."""
     found = []
     while number >= 0:
         found.append(number)
@@ -63,7 +63,7 @@ def _from_calls(graph: Graph, calls: dict[int, Entered], names: Names) -> None:
 
 
 def _from_parameters(graph: Graph, names: Names) -> None:
-    """A node that uses `mlp.0.weight` belongs to `mlp.0`; one between two modules, to what holds both."""
+    """A node that uses `mlp.0.weight` belongs to `mlp.0`; one between two modules, to what contains both."""
     graph.groups = [Group(0, -1, "")]
     for node in graph.nodes:
         node.group = 0
@@ -95,7 +95,7 @@ def _from_parameters(graph: Graph, names: Names) -> None:
         found = own.get(node.number, after[min(targets)] if targets else None)
         if found is not None:
             after[node.number] = found
-    open_path: list[tuple[str, int]] = []  # groups that hold the last node: nodes come in time
+    open_path: list[tuple[str, int]] = []  # groups around the last node, in time order
     for node in graph.nodes:
         if node.kind != OPERATION:
             continue
@@ -117,12 +117,13 @@ def _from_parameters(graph: Graph, names: Names) -> None:
 
 
 def _from_functions(graph: Graph) -> None:
-    """`cross_entropy(…)` is one box, though two nodes were recorded; so is all that one call recorded.
+    """`cross_entropy(…)` is one box, though it recorded two nodes; so is everything that one call
+    recorded.
 
-    A module that does nothing but that call, as Linear does, is that box itself.
+    A module that does nothing but that call, such as Linear, is itself that box.
     """
     calls: dict[tuple[int, str], list[Node]] = {}
-    others: dict[int, set[tuple[int, str]]] = {}  # in a group: what was called there
+    others: dict[int, set[tuple[int, str]]] = {}  # per group: the functions called there
     for node in graph.nodes:
         if node.kind == OPERATION:
             if node.part_of[1]:
@@ -155,7 +156,7 @@ def _common(one: str, other: str) -> str:
 
 
 def _divide(graph: Graph) -> None:
-    """Groups with too much in them are divided into parts, parts of parts, …, by time."""
+    """Divide groups that contain too much into parts, parts of parts and so on, by time."""
     inside: dict[int, list[tuple[str, int]]] = {}
     seen: set[int] = set()
 
@@ -191,7 +192,7 @@ def _divide(graph: Graph) -> None:
 
 
 def _name_parts(graph: Graph) -> None:
-    """`1–40`: which operations are inside, counted in the order they ran."""
+    """`1–40`: the operations inside, counted in execution order."""
     reach: dict[int, tuple[int, int]] = {}
     count = 0
     for node in graph.nodes:
@@ -229,10 +230,10 @@ def _place_sources(graph: Graph) -> None:
 
 
 def _gather_sources(graph: Graph) -> None:
-    """Where many leaves or inputs stand side by side, they have a group of their own."""
+    """Group leaves or inputs where many stand side by side."""
     for kind, name in ((LEAF, "leaves"), (INPUT, "inputs")):
         by_group: dict[int, list[Node]] = {}
-        computed = {edge.target for edge in graph.edges}  # what came of something stands after it
+        computed = {edge.target for edge in graph.edges}  # computed values stand after their source
         for node in graph.nodes:
             if node.kind == kind and node.number not in computed:
                 by_group.setdefault(node.group, []).append(node)
@@ -245,7 +246,7 @@ def _gather_sources(graph: Graph) -> None:
 
 
 def _drop_small(graph: Graph) -> None:
-    """A group with one thing in it, or nothing, says no more than that thing."""
+    """Remove groups with at most one item: they show no more than the item does."""
     count: dict[int, int] = {}
     for node in graph.nodes:
         count[node.group] = count.get(node.group, 0) + 1

@@ -1,9 +1,9 @@
-"""Where things are: in each group, layers of what is inside, in an order with few crossings.
+"""Layout: in each group, layers of items, in an order with few crossings.
 
-The costly part of a layered drawing is done here, once, for each group by itself: which layer, and where
-in it. How large things are depends on what is unfolded, so the page works out the coordinates. An edge
-that leaves a group goes through a *port* at its lower border, one that enters through a port at its
-upper border; an edge over several layers has a *lane* in each of those between.
+The expensive part of a layered drawing is done here, once, separately for each group: which layer, and
+which position in it. The sizes of items depend on what is unfolded, so the page computes the
+coordinates. An edge that leaves a group goes through a *port* at its lower border, one that enters
+through a port at its upper border; an edge across several layers has a *lane* in each of those between.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .graph import INPUT, LEAF, Edge, Graph
 from .groups import ancestors
 
 SWEEPS = 6
-MOST_LANES = 600  # in a group; edges beyond that go straight
+MOST_LANES = 600  # in a group; edges beyond that are straight
 
 
 @dataclass
 class Layout:
-    """Of one group: the names of what is in each layer, from left to right, and the lanes."""
+    """The layout of one group: the item names in each layer, from left to right, and the lanes."""
 
     layers: list[list[str]]
     lanes: dict[str, list[str]] = field(default_factory=dict)  # of every link "a>b", if it has any
@@ -102,7 +102,7 @@ def _layered(items: dict[str, bool], links: set[tuple[str, str]]) -> Layout:
 def _by_time(
     items: dict[str, bool], after: dict[str, list[str]], before: dict[str, list[str]]
 ) -> list[str]:
-    """Every item after those it depends on; where there is a cycle, in the order given."""
+    """Every item after those it depends on; cycles are broken in the given order."""
     waiting = {name: len(before[name]) for name in items}
     ready = [name for name in items if not waiting[name]][::-1]
     ordered: list[str] = []
@@ -133,7 +133,7 @@ def _layers(
     for name in ordered:
         comes = [layer[b] + 1 for b in before[name] if place[b] < place[name]]
         layer[name] = max(comes, default=0)
-    for name in reversed(ordered):  # what can be nearer to its users is
+    for name in reversed(ordered):  # move closer to its users if possible
         goes = [layer[a] for a in after[name] if place[a] > place[name]]
         few = len(before[name]) <= len(after[name]) and not name.startswith("i")
         if goes and few:
@@ -149,7 +149,7 @@ def _layers(
 def _uncrossed(
     layers: list[list[str]], chains: list[tuple[str, list[str], str]]
 ) -> list[list[str]]:
-    """Each layer in the order of the middles of its neighbours, down and up a few times."""
+    """Sort each layer by the mean position of its neighbours, down and up a few times."""
     above: dict[str, list[str]] = {}
     below: dict[str, list[str]] = {}
     for a, names, b in chains:
@@ -161,7 +161,7 @@ def _uncrossed(
     best, fewest = layers, _crossings(layers, below)
     stale = 0
     for sweep in range(SWEEPS):
-        if not fewest or stale == 2:  # neither down nor up helps any more
+        if not fewest or stale == 2:  # neither direction improves it any more
             break
         neighbours = above if sweep % 2 == 0 else below
         layers = [list(names) for names in layers]

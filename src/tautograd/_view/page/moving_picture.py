@@ -1,4 +1,4 @@
-"""PNG read and GIF written, as far as pictures of pages need it: eight bits a channel, a palette for all."""
+"""Reads PNG and writes GIF, as far as page pictures need it: eight bits per channel, one shared palette."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _COLOURS = 256
 
 @dataclass
 class Frame:
-    """A picture, rows of pixels of red, green and blue, and how long it stays, in hundredths of a second."""
+    """A picture, rows of RGB pixels, and its duration in hundredths of a second."""
 
     pixels: Any
     time: int
 
 
 def marked_png(png: bytes) -> bytes:
-    """The same, with a line that says who made it."""
+    """The same PNG, with a text chunk that names its creator."""
     return noted_png(png, MADE_BY, b"Software")
 
 
 def noted_png(png: bytes, note: bytes, key: bytes = b"Comment") -> bytes:
-    """The same, with a note in it."""
+    """The same PNG, with a text chunk."""
     start = len(_PNG) + 25  # after the header
     text = b"tEXt" + key + b"\0" + note
     chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
@@ -79,7 +79,7 @@ def _unfiltered(kind: int, row: Any, above: Any, step: int) -> Any:
 
 
 def _nearest(left: int, up: int, corner: int) -> int:
-    """Paeth's choice: of the three, the one nearest to their plane."""
+    """The Paeth predictor: whichever of the three is nearest to their plane."""
     plane = left + up - corner
     to_left, to_up, to_corner = abs(plane - left), abs(plane - up), abs(plane - corner)
     if to_left <= to_up and to_left <= to_corner:
@@ -91,7 +91,7 @@ def _nearest(left: int, up: int, corner: int) -> int:
 
 
 def gif_of(frames: Sequence[Frame], note: bytes = b"") -> bytes:
-    """A moving picture that goes on for ever."""
+    """An animation that loops forever."""
     palette = _palette(frames)
     height, width = frames[0].pixels.shape[:2]
     parts = [b"GIF89a", struct.pack("<HHBBB", width, height, 0b11110111, 0, 0)]
@@ -112,7 +112,7 @@ def gif_of(frames: Sequence[Frame], note: bytes = b"") -> bytes:
 
 
 def _palette(frames: Sequence[Frame]) -> Any:
-    """The colours that are most often there, as far as they go."""
+    """The most frequent colours, as many as fit."""
     coarse = np.concatenate([_coarse(frame.pixels) for frame in frames])
     values, counts = np.unique(coarse, return_counts=True)
     most = values[np.argsort(-counts)[:_COLOURS]]
@@ -139,7 +139,7 @@ def _indices(pixels: Any, palette: Any) -> Any:
 
 
 def _packed(indices: list[int]) -> bytes:
-    """LZW, as GIF has it."""
+    """LZW as GIF uses it."""
     bits = filled = 0
     out = bytearray()
     for code, size in _codes(indices):

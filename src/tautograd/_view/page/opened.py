@@ -1,22 +1,22 @@
-"""Which groups are unfolded when a page is opened: as many as are read at a glance."""
+"""Which groups are unfolded when a page is opened: as many as can be read at a glance."""
 
 from __future__ import annotations
 
 from .graph import Graph, Group
 
-OPEN = 40  # so many boxes are shown at first,
-TALL = 12  # and so many of them one below the other;
-TALL_MODEL = 26  # of the outermost module's own parts more, lest the model itself be one box
-FEW = 10  # nodes of a graph whose layers are shown from inside
+OPEN = 40  # at most this many boxes initially,
+TALL = 12  # this many of them stacked vertically,
+TALL_MODEL = 26  # more for the outermost module's own parts, so that the model is not just one box
+FEW = 10  # graphs up to this size show layers from inside
 
 
 def open_at_first(graph: Graph, layers: list[list[list[str]]], most: int = OPEN) -> list[int]:
-    """Groups that are unfolded at first: all of a small graph, else as deep as leaves it readable."""
+    """Groups that are initially unfolded: all of a small graph, else as deep as stays readable."""
     small = len(graph.nodes) <= FEW
     opened, front = {0}, [0]
 
     def folded(group: Group) -> bool:
-        """What is one operation to its user stays one box, unless there is little else to see."""
+        """Whether to keep one operation of its user as one box: yes, unless there is little else to see."""
         return group.is_one_call and not (small and group.kind == "module")
 
     while True:
@@ -34,7 +34,7 @@ def _boxes(opened: set[int], layers: list[list[list[str]]]) -> int:
 
 
 def _height(group: int, opened: set[int], layers: list[list[list[str]]]) -> int:
-    """How many boxes stand one below the other."""
+    """How many boxes are stacked vertically."""
     total = 0
     for layer in layers[group]:
         inner = [int(name[1:]) for name in layer if name[0] == "g" and int(name[1:]) in opened]

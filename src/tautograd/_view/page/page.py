@@ -1,6 +1,7 @@
-"""A graph as a page of its own: the drawing, its steps and its source, in one file.
+"""A graph as a standalone page: the drawing, its steps and its source, in one file.
 
-Without JavaScript it is a table of what happened; with it, the graph is drawn, folded and stepped through.
+Without JavaScript it is a table of what happened; with it, the graph is drawn, folded and stepped
+through.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from .tiles import cells_for, histogram, tile
 from .touch import touchable
 
 _FOLDER = Path(__file__).parent
-AROUND = 60  # lines of a long file that are kept before and after those that matter
-MOST_ROWS = 200  # of the table that is there without JavaScript
+AROUND = 60  # lines of a long file kept before and after the relevant ones
+MOST_ROWS = 200  # rows of the table shown without JavaScript
 
 _SCRIPTS = (
     "layout.js",
@@ -41,16 +42,16 @@ _SCRIPTS = (
     "play.js",
     "minimap.js",
 )
-_TOUCH = ("touch_ops.js", "touch_words.js", "touch.js")  # for pages that compute by themselves
+_TOUCH = ("touch_ops.js", "touch_words.js", "touch.js")  # for pages that recompute values
 _LETTER = {OPERATION: "o", LEAF: "l", INPUT: "i", CUT: "c"}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What of the program a page may show."""
+    """What a page may show of the program."""
 
-    source: bool = True  # names of files, and their lines
-    links: bool = False  # full paths, by which an editor opens a line
+    source: bool = True  # file names and source lines
+    links: bool = False  # full paths, which let an editor open a line
 
 
 def as_page(graph: Graph, shown: Shown | None = None) -> str:
@@ -166,11 +167,11 @@ def page_data(
     *,
     steps: bool = True,
 ) -> dict[str, Any]:
-    """What the page's scripts draw from; short keys, because there may be ten thousand of each."""
+    """The data for the page's scripts; keys are short, because there may be ten thousand of each."""
     shown = shown or Shown()
     sites, files = _Sites(), _Files(shown.links)
     layouts = lay_out(graph)
-    cells = cells_for(graph) if steps else 0  # a picture without steps has no panel to show them in
+    cells = cells_for(graph) if steps else 0  # a picture without steps has no panel to show them
     named = axes(graph) if cells else {}
     nodes = []
     for node in graph.nodes:
@@ -246,7 +247,7 @@ def _titled(node: Node, writer: Writer) -> str:
 
 
 def _pictures(node: Node, cells: int) -> dict[str, Any]:
-    """Value and gradient as heat maps, and how their entries are spread."""
+    """Value and gradient as heat maps, and the distribution of their entries."""
     if not cells:
         return {}
     value, gradient = node.value, node.gradient
@@ -260,7 +261,7 @@ def _pictures(node: Node, cells: int) -> dict[str, Any]:
 
 
 def _ending(node: Node) -> str:
-    """Why no gradient comes here, where that is to be told: left for Python, cut, none by nature, frozen."""
+    """Why no gradient arrives here, where worth telling: left for Python, cut, not differentiable, frozen."""
     if node.kind == CUT:
         return "python" if node.leaves else ""
     if node.kind == INPUT and node.call:
@@ -269,7 +270,7 @@ def _ending(node: Node) -> str:
 
 
 def _short(text: str) -> str:
-    """A norm as there is room for it on an edge or in a box."""
+    """A norm short enough for an edge or a box."""
     return text.replace("‖·‖ = ", "‖") + ("‖" if text.startswith("‖") else "")
 
 
@@ -278,12 +279,12 @@ def _shape_of_gradient(node: Node) -> str:
 
 
 def _file_name(title: str) -> str:
-    """What a picture of it is called when it is saved."""
+    """The default file name for a saved picture."""
     return "".join(c if c.isalnum() else "-" for c in title).strip("-") or "graph"
 
 
 class _Files:
-    """The source that the page shows; full paths of it only if asked for."""
+    """The source that the page shows; with full paths only on request."""
 
     def __init__(self, links: bool) -> None:
         self.links = links

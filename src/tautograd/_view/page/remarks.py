@@ -1,9 +1,7 @@
-"""What stands out in a graph, so that nobody has to search for it: where numbers stop being finite, what is
-cut, where a gradient ends, shrinks or grows, which activations are saturated, and which values are used more
-than once.
+"""Points out what is unusual in a graph: where numbers stop being finite, what is cut, where a gradient
+ends, shrinks or grows, which activations are saturated, and which values are used more than once.
 
-Every remark is about one node and follows from figures that the graph holds; a graph in which nothing stands
-out has none.
+Every remark is about one node and follows from figures in the graph; an unremarkable graph has none.
 """
 
 from __future__ import annotations
@@ -16,29 +14,27 @@ from ..record.values import Value, number
 from .graph import CUT, LEAF, OPERATION, Edge, Graph, Node
 from .saturation import saturation
 
-STEEP = 100.0  # times: a single operation that changes a norm by more is told
-FAR_APART = 1000.0  # times: gradients of two leaves that are farther apart are told
-MOST = 3  # remarks of one kind that are shown at once
+STEEP = 100.0  # a single operation that changes a norm by a larger factor is reported
+FAR_APART = 1000.0  # gradients of two leaves that differ by a larger factor are reported
+MOST = 3  # remarks of one kind shown at first
 KEPT = 40  # remarks of one kind that can be unfolded; the rest are counted
 
-Sizes = tuple[
-    Node, float, float
-]  # an operation, the norm that arrives, and the one that it hands on
+Sizes = tuple[Node, float, float]  # an operation, the incoming norm, and the outgoing one
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence with the name of a node in it."""
+    """A sentence that refers to a node."""
 
     before: str
     node: int
     after: str
     is_bad: bool = False
-    more: str = ""  # of one beyond the first few of its kind: what those are, as "cuts"
+    more: str = ""  # beyond the first few of its kind: a name for those, as "cuts"
 
 
 def remarks(graph: Graph) -> list[Remark]:
-    """All of them, the gravest first."""
+    """All remarks, the most serious first."""
     into, out_of = graph.edges_into(), graph.edges_out_of()
     flat = {node.number: said for node in graph.nodes if (said := saturation(node))}
     sizes = list(_operations(graph, into))
@@ -57,8 +53,8 @@ def remarks(graph: Graph) -> list[Remark]:
 
 
 def _few(what: str, found: list[Remark]) -> list[Remark]:
-    """The first few at once, as many again as can be read when they are asked for, the rest as a number."""
-    if len(found) <= MOST + 1:  # one more is told as soon as counted
+    """The first few at once, a readable number more on request, the rest as a count."""
+    if len(found) <= MOST + 1:  # one more is as short as a count
         return found
     rest = [replace(remark, more=what) for remark in found[MOST:KEPT]]
     if len(found) > KEPT:
@@ -68,9 +64,10 @@ def _few(what: str, found: list[Remark]) -> list[Remark]:
 
 
 def _not_finite(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
-    """The first value, and in the order of backward the first gradient, that comes of finite ones.
+    """The first value, and in backward order the first gradient, that is non-finite although its inputs
+    are finite.
 
-    A value that is not finite and spoils nothing, as the mask of an attention, is none of them.
+    A non-finite value that spoils nothing, such as an attention mask, does not count.
     """
     for node in _spoilers(graph, into):
         if node.value is not None:
@@ -95,7 +92,7 @@ def _not_finite(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Remark]:
 
 
 def _spoilers(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Node]:
-    """Where the way back from an end that is not finite, along such values, comes to finite ones."""
+    """Where the path back from a non-finite end, along such values, reaches finite ones."""
     pending = [node.number for node in graph.nodes if node.root and _is_strange(node.value)]
     seen, found = set(pending), []
     while pending:
@@ -145,7 +142,7 @@ def _frozen(graph: Graph) -> Iterator[Remark]:
 
 
 def _stopped(sizes: list[Sizes], flat: dict[int, str]) -> Iterator[Remark]:
-    """Operations at which something arrives, and that hand on zeros alone."""
+    """Operations that receive a gradient and pass on only zeros."""
     for node, arrived, given in sizes:
         if arrived > 0 and given == 0:
             said = "hands on zeros alone: the gradient ends there"
@@ -155,13 +152,13 @@ def _stopped(sizes: list[Sizes], flat: dict[int, str]) -> Iterator[Remark]:
 
 
 def _saturated(flat: dict[int, str]) -> Iterator[Remark]:
-    """Activations at their flat ends, of which nothing graver was said."""
+    """Saturated activations about which nothing more serious was said."""
     for number_, said in flat.items():
         yield Remark("", number_, f" {said}, and hardly any gradient passes there")
 
 
 def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Sizes]:
-    """Each with the largest norm that arrives and the largest that it hands on, where both are finite."""
+    """Each operation with the largest incoming and the largest outgoing norm, where both are finite."""
     for step in graph.steps:
         node = graph.nodes[step]
         given = [e.gradient.norm for e in into[step] if e.gradient is not None]
@@ -173,7 +170,7 @@ def _operations(graph: Graph, into: dict[int, list[Edge]]) -> Iterator[Sizes]:
 def _steepest(
     graph: Graph, into: dict[int, list[Edge]], sizes: list[Sizes], flat: dict[int, str]
 ) -> Iterator[Remark]:
-    """Where the norm changes most on the way on: what a layer gives to its own parameters ends there."""
+    """Where the norm changes most on its way on; a layer's gradients of its own parameters go no further."""
     found = []
     for node, came, given in sizes:
         onward = [
@@ -203,7 +200,7 @@ def _least_and_most(graph: Graph) -> Iterator[Remark]:
         for node in graph.nodes
         if node.kind == LEAF
         and node.gradient is not None
-        and 0 < node.gradient.norm < math.inf  # NaN is neither
+        and 0 < node.gradient.norm < math.inf  # excludes NaN
     ]
     if not sizes:
         return
@@ -214,7 +211,7 @@ def _least_and_most(graph: Graph) -> Iterator[Remark]:
 
 
 def _used_again(graph: Graph, out_of: dict[int, list[Edge]]) -> Iterator[Remark]:
-    """Tensors, not nodes: `split` gives several, each of which may be used once."""
+    """By tensor, not by node: `split` gives several, each of which may be used once."""
     uses: dict[tuple[int, int], list[Edge]] = {}
     for edges in out_of.values():
         for edge in edges:
@@ -233,7 +230,7 @@ def _used_again(graph: Graph, out_of: dict[int, list[Edge]]) -> Iterator[Remark]
 
 
 def _brought(graph: Graph, uses: list[Edge]) -> str:
-    """What of several uses comes back: those behind a cut bring nothing."""
+    """What each of several uses contributes: those behind a cut contribute nothing."""
     bring = sum(edge.gradient is not None for edge in uses)
     if not graph.flowed or not bring:
         return "; no gradient comes back through any" if graph.flowed else ""

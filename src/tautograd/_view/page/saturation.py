@@ -1,7 +1,8 @@
-"""Activations at their flat ends: where a sigmoid, tanh or softmax is saturated, and units of a ReLU are dead.
+"""Saturated activations: entries of a sigmoid, tanh or softmax at its flat ends, and dead units of a
+ReLU.
 
-An entry is saturated where the slope is below a hundredth of the steepest that the function has; what is said
-follows from the values alone. Of a ReLU zero is the usual value of half of all entries: what is told is a unit
+An entry is saturated if the slope is below a hundredth of the function's steepest; the report follows
+from the values alone. For a ReLU, half of all entries are usually zero, so what is reported is a unit
 that is zero for every example of the batch.
 """
 
@@ -15,13 +16,13 @@ from ..record.values import Value
 from .graph import OPERATION, Node
 
 FLAT = 0.01  # of the steepest slope
-TOLD = 0.5  # the part of the entries, or rows, from which on it is told
+TOLD = 0.5  # the fraction of entries, or rows, above which it is reported
 _PRECISION = {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10}
-EXAMPLES = 8  # that a unit has to be zero for before it is called dead
+EXAMPLES = 8  # for which a unit has to be zero before it is called dead
 
 
 def saturation(node: Node) -> str:
-    """`is saturated: …` or `has dead units: …`, where that is so; else nothing."""
+    """`is saturated: …` or `has dead units: …` if so; else empty."""
     value = node.value
     if node.kind != OPERATION or value is None or value.array is None or not value.array.size:
         return ""
@@ -35,7 +36,7 @@ def saturation(node: Node) -> str:
 
 def _sigmoid(value: Value) -> str:
     if 4 * value.low * (1 - value.low) >= FLAT and 4 * value.high * (1 - value.high) >= FLAT:
-        return ""  # the slope has its only peak in between
+        return ""  # the slope peaks only in between
     return _at_ends(4 * value.array * (1 - value.array) < FLAT)
 
 
@@ -46,7 +47,7 @@ def _tanh(value: Value) -> str:
 
 
 def _clipped(value: Value, given: Value | None) -> str:
-    """What a clip changed, it made flat."""
+    """Entries that a clip changed are flat."""
     if given is None or given.array is None or given.shape != value.shape:
         return ""
     return _at_ends(value.array != given.array)
@@ -66,7 +67,7 @@ def _at_ends(are_flat: Any) -> str:
 
 
 def _softmax(value: Value) -> str:
-    """Its slopes are p · (1 - p): flat where one entry of a row has all of it."""
+    """Its slopes are p · (1 - p): flat if one entry of a row has nearly everything."""
     if 4 * value.high * (1 - value.high) >= FLAT:
         return ""
     axis = _summed_axis(value)
@@ -80,7 +81,7 @@ def _softmax(value: Value) -> str:
 
 
 def _summed_axis(value: Value) -> int | None:
-    """The last one along which it adds up to one: each entry is right to a few units in its last place."""
+    """The last axis that sums to one: each entry is exact to a few units in its last place."""
     room = 4 * _PRECISION.get(value.dtype, 2**-7)
     for axis in reversed(range(value.array.ndim)):
         if value.array.shape[axis] == 1:
@@ -96,7 +97,7 @@ def _relu(value: Value) -> str:
         return ""
     if value.high <= 0:
         return f"is dead: {_of(array.size, array.size)} entries are 0"
-    if array.ndim in (2, 4, 5):  # features last, or channels before the places of an image
+    if array.ndim in (2, 4, 5):  # features last, or channels before an image's places
         unit = 1
         others = tuple(i for i in range(array.ndim) if i != unit)
         examples = array.size // array.shape[unit]

@@ -1,4 +1,4 @@
-"""A graph as a picture of its own, made without a browser: SVG, light and dark by the reader's wish."""
+"""A graph as a standalone SVG, made without a browser, in light and dark as the reader prefers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ text{font:13px system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;fill:#1c2128
 
 
 def as_svg(graph: Graph) -> str:
-    """The picture, as large as it needs to be."""
+    """The picture, sized to its content."""
     writer = Writer(graph)
     data = page_data(graph, writer, {}, Shown(source=False), steps=False)
     return "".join(_svg(graph, data, arrange(data)))
@@ -95,7 +95,7 @@ def _edges(data: Data, shown: Arranged) -> Iterator[str]:
     beside: Counter[tuple[str, str]] = Counter()
     for a, b, edges in merged.values():
         path = _route(data, shown, a, b, edges[0])
-        aside = beside[a, b] - (twins[a, b] - 1) / 2  # on both sides of the straight way
+        aside = beside[a, b] - (twins[a, b] - 1) / 2  # on both sides of the straight line
         beside[a, b] += 1
         bow = aside * 56 if len(path) == 2 else 0
         wide = 1.1
@@ -117,7 +117,7 @@ def _edges(data: Data, shown: Arranged) -> Iterator[str]:
 
 
 def _label(edges: list[Any]) -> str:
-    """What is written on a line; of several edges that are one line, how many, the smallest and the largest."""
+    """The text on a line; for several edges in one, how many, the smallest and the largest."""
     known = [edge for edge in edges if edge[4] is not None]
     if len(known) < 2:
         return str(known[0][5]) if known else ""
@@ -136,7 +136,7 @@ def _around(data: Data, group: int) -> list[int]:
 
 
 def _standing(data: Data, node: int) -> str:
-    """The box that stands for a node: itself, or the outermost folded group that holds it."""
+    """The box that represents a node: itself, or the outermost folded group that contains it."""
     for group in _around(data, data["nodes"][node]["p"]):
         if group not in data["open"]:
             return f"g{group}"

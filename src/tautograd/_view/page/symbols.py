@@ -1,4 +1,4 @@
-"""Names for results, each once, and the order of time: what formulas and the eye follow."""
+"""Unique names for results, and the time order that formulas and layout follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LETTER = {OPERATION: "v", LEAF: "w", INPUT: "c", CUT: "c"}
 
 
 def name_results(graph: Graph) -> None:
-    """The user's own name, or the variable that the line assigns to, or a letter and a number."""
+    """The user's own name, else the variable that the line assigns to, else a letter and a number."""
     nodes = graph.nodes
     taken: dict[str, int] = {}
     for node in nodes:
@@ -21,7 +21,7 @@ def name_results(graph: Graph) -> None:
             node.symbol = _once(node.symbol, taken)
     one_end = sum(node.root for node in nodes) == 1
     last: dict[Any, int] = {}  # the last node of each execution of a line: a cut, if it has one
-    order = {OPERATION: 0, CUT: 1, INPUT: 2}  # what is made of a cut comes after it
+    order = {OPERATION: 0, CUT: 1, INPUT: 2}  # what is computed from a cut comes after it
     for node in sorted(nodes, key=lambda n: (order.get(n.kind, 0), n.time)):
         if node.kind in order and node.site is not None:
             last[_execution(node)] = node.number
@@ -36,7 +36,7 @@ def name_results(graph: Graph) -> None:
         if not name and node.operation == "t" and node.number in sources:
             turned = nodes[sources[node.number]].symbol
             name = f"{turned}ᵀ" if turned else ""
-        if not name and node.root and one_end:  # nobody called it a loss
+        if not name and node.root and one_end:  # nobody named it a loss
             name = "result"
         if name:
             node.symbol = _once(name, taken)
@@ -51,13 +51,13 @@ def _execution(node: Node) -> Any:
 
 
 def _once(name: str, taken: dict[str, int]) -> str:
-    """`x`, and when that is taken `x₂`, `x₃`, …"""
+    """`x`, and if that is taken `x₂`, `x₃`, …"""
     taken[name] = taken.get(name, 0) + 1
     return name if taken[name] == 1 else f"{name}{small(taken[name])}"
 
 
 def in_time(graph: Graph) -> None:
-    """Number nodes as they came: inputs, leaves and cuts just before what uses them first."""
+    """Number nodes in time order: inputs, leaves and cuts just before their first use."""
     position: dict[int, float] = {}
     reached = set(graph.steps) or {n.number for n in graph.nodes}
     operations = [n for n in graph.nodes if n.kind == OPERATION and n.number in reached]
@@ -68,7 +68,7 @@ def in_time(graph: Graph) -> None:
         later = (k for k, other in enumerate(operations) if other.time > node.time)
         position[node.number] = next(later, len(operations)) - 0.9 + 0.3 * i / len(others)
     into, out = graph.edges_into(), graph.edges_out_of()
-    for _ in range(4):  # what is computed from a cut first, then the cut, then what enters it
+    for _ in range(4):  # first what is computed from a cut, then the cut, then its inputs
         for node in graph.nodes:
             if node.kind == OPERATION:
                 continue

@@ -1,8 +1,8 @@
-"""Tensors as pictures: small heat maps for boxes and the panel, and how their entries are spread.
+"""Tensors as pictures: small heat maps for boxes and the panel, and the distribution of their entries.
 
-The last two dimensions are a picture; those before them make a grid of pictures, as a convolution's
-filters or an attention's heads. What does not fit is shrunk: a cell then shows that entry of its block
-whose magnitude is largest, so that nothing large, and nothing that is not finite, is lost.
+The last two dimensions are a picture; those before them make a grid of pictures, like a convolution's
+filters or attention heads. A large one is downsampled: a cell then shows the entry of its block with
+the largest magnitude, so that nothing large, and nothing non-finite, is lost.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from ..record.values import Value, plain_number
 from .graph import Graph
 
-BUDGET = 48_000  # characters of all tiles of a page
-CELLS = (1024, 576, 256, 144, 64)  # of one tile; the largest that the budget allows
-MOST_PICTURES = 16  # of one tile
+BUDGET = 48_000  # characters for all tiles of a page
+CELLS = (1024, 576, 256, 144, 64)  # cells per tile; the largest that the budget allows
+MOST_PICTURES = 16  # per tile
 BARS = 24
-STRANGE = -128  # a cell that is not finite
+STRANGE = -128  # marks a non-finite cell
 Tile = list[Any]  # rows, columns, pictures shown, pictures in all, the largest magnitude, base64
 
 
 def cells_for(graph: Graph) -> int:
-    """How many cells a tile may have so that all of them together stay small; 0: there is no room."""
+    """How many cells a tile may have so that all of them together stay small; 0 if there is no room."""
     values = [v for n in graph.nodes for v in (n.value, n.gradient) if v is not None]
     sizes = [v.array.size for v in values if _has_picture(v)]
     for cells in CELLS:
@@ -35,7 +35,7 @@ def cells_for(graph: Graph) -> int:
 
 
 def tile(value: Value | None, cells: int) -> Tile | None:
-    """A tensor as a heat map of so many cells at most."""
+    """A tensor as a heat map with at most this many cells."""
     if value is None or not cells or not _has_picture(value):
         return None
     pictures = _pictures(value.array)
@@ -54,7 +54,7 @@ def tile(value: Value | None, cells: int) -> Tile | None:
 
 
 def histogram(value: Value | None) -> list[Any] | None:
-    """Entries by the logarithm of their magnitude: from, to, how many in each part, zeros, not finite."""
+    """Entries by the logarithm of their magnitude: from, to, count per bin, zeros, non-finite."""
     if value is None or not _has_picture(value) or value.is_few:
         return None
     sizes = np.abs(np.asarray(value.array, np.float64))
@@ -74,7 +74,7 @@ def _has_picture(value: Value) -> bool:
 
 
 def _pictures(array: Any) -> Any:
-    """Pictures, one after the other; dimensions of one entry say nothing."""
+    """Pictures, one after the other; dimensions of size one are dropped."""
     shape = [n for n in array.shape if n > 1]
     plain = np.asarray(array, np.float64).reshape(shape)
     if plain.ndim == 1:
@@ -91,7 +91,7 @@ def _fit(rows: int, columns: int, cells: int) -> tuple[int, int]:
 
 
 def _shrunk(picture: Any, rows: int, columns: int) -> Any:
-    """Of each block the entry that is largest in magnitude."""
+    """The entry of each block that is largest in magnitude."""
     if picture.shape == (rows, columns):
         return picture
     down = np.arange(rows) * picture.shape[0] // rows

@@ -1,8 +1,8 @@
-"""What a page needs to compute a small graph again by itself: values, and what each operation does.
+"""What a page needs to recompute a small graph: values, and what each operation does.
 
-How an operation was called (over which dimension, in which order) is not asked of the engine. All ways
-that are possible are tried on the recorded inputs, and the one that gives the recorded result is taken; where
-none does, or more than one, the operation is not offered, nor is any leaf that it depends on.
+How an operation was called (over which dimension, in which order) is not queried from the engine. All
+possible ways are tried on the recorded inputs, and the one that gives the recorded result is used; if
+there is none, or more than one, the operation is not offered, nor is any leaf that it depends on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Spec = dict[str, Any]
 
 
 def touchable(graph: Graph) -> dict[str, Any] | None:
-    """Values and operations by number of the node, and the nodes that a reader may change; or None."""
+    """Values and operations by node number, and the nodes that a reader may change; or None."""
     roots = [node for node in graph.nodes if node.root]
     if len(graph.nodes) > MOST_NODES or len(roots) != 1 or not graph.flowed:
         return None
@@ -84,13 +84,13 @@ class _Plan:
         return {**spec, "f": 1} if value.dtype == "float32" else spec
 
     def _inputs(self, node: Node) -> list[Any] | None:
-        """The node behind each operand, or a plain number; None if one of them is not known."""
+        """The node behind each operand, or a plain number; None if one of them is unknown."""
         edges = {e.place: e for e in self.into[node.number]}
         if any(e.output for e in edges.values()):
             return None
         count = max(len(node.operands), 2 if "exponent" in node.numbers else 0)
         constants = [e.source for place, e in sorted(edges.items()) if place >= count]
-        most = arity(node.operation) or count + len(constants)  # then come dimensions and the like
+        most = arity(node.operation) or count + len(constants)  # then dimensions and so on
         found: list[Any] = []
         for place in range(min(count, most)):
             value = node.operands[place] if place < len(node.operands) else None
@@ -121,7 +121,7 @@ class _Plan:
         return None
 
     def offered(self) -> list[int]:
-        """Leaves, and inputs of floating point, all of whose consequences can be computed."""
+        """Leaves, and floating-point inputs, whose consequences can all be computed."""
         out = self.graph.edges_out_of()
         found = []
         for node in self.graph.nodes:
@@ -152,7 +152,7 @@ def _array(node: Node) -> Any:
 
 
 def _plain(value: Any) -> list[Any]:
-    """Shape, numbers, and whether they are of single precision; as short as they can be written."""
+    """Shape, numbers, and whether they are single precision, as short as they can be written."""
     single = value.dtype == "float32"
     flat = value.array.reshape(-1)
     listed = [float(str(x)) for x in flat.astype(np.float32)] if single else flat.tolist()
@@ -163,7 +163,7 @@ def _plain(value: Any) -> list[Any]:
 
 
 def _how(name: str, inputs: list[Any], result: Any, dtype: str) -> Spec | None:
-    """The only way in which an operation gives this result."""
+    """The unique way in which an operation gives this result."""
     fits: list[Spec] = []
     with np.errstate(all="ignore"):
         for spec, compute in _ways(name, inputs, result):

@@ -1,4 +1,4 @@
-"""The operations that a page can compute again, as NumPy does them: `touch_ops.js` does the same."""
+"""The operations that a page can recompute, in NumPy; `touch_ops.js` does the same."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ Ways = Iterator[tuple[dict[str, Any], Callable[..., Any]]]
 
 
 def arity(name: str) -> int:
-    """How many tensors it takes; 0: any number."""
+    """How many tensors it takes; 0 for any number."""
     return _ARITY.get(name, 0)
 
 
 def ways_to_reduce(name: str, inputs: list[Any], result: Any) -> Ways:
-    """Operations that take a dimension, or say how a loss is reduced: one way for each."""
+    """Operations that take a dimension or a loss reduction: one way for each."""
     ndim = np.ndim(inputs[0]) if inputs else 0
     if name in _REDUCES and len(inputs) == 1:
         reduce = _REDUCES[name]

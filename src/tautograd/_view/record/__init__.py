@@ -1,1 +1,1 @@
-"""What is noted of a run: nodes, values, names, and what flows back."""
+"""What is recorded of a run: nodes, values, names, and the gradients that flow back."""

@@ -1,8 +1,9 @@
-"""Lines of nodes that do not know theirs, from the program's text: who assigned the variable they are in.
+"""Finds lines for nodes that do not know theirs from the source: the statement that assigned their
+variable.
 
-PyTorch's nodes know the line that recorded them only in anomaly mode. Without it, a variable that is assigned
-once leads from its node to its line, and from there to operations that stand in the same expression. What is
-ambiguous has no line.
+PyTorch's nodes know the line that recorded them only in anomaly mode. Without it, a variable that is
+assigned once leads from its node to its line, and from there to the operations in the same expression.
+Ambiguous nodes get no line.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _in_frame(frame: FrameType, order: list[Any]) -> Iterator[tuple[int, Site]]:
 
 
 def _operations(statement: ast.stmt) -> Iterator[str]:
-    """What a statement does to tensors, by the names of nodes."""
+    """The tensor operations in a statement, by node name."""
     for part in ast.walk(statement):
         if type(part) in _OPERATORS:
             yield _OPERATORS[type(part)]

@@ -1,7 +1,7 @@
-"""What flows in one backward: the gradients that arrive at each node, and those it hands to its inputs.
+"""The gradients of one backward: those that arrive at each node, and those it passes to its inputs.
 
-Nodes are watched by hooks, which both engines have. What a node hands on may still have the shape of
-its result: the engine sums over what was broadcast afterwards, and so is done here.
+Nodes are watched by hooks, which both engines have. What a node passes on may still have the shape of
+its result: the engine sums over broadcast dimensions afterwards, and so does this module.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Flow:
     """The gradients of one backward over these nodes."""
 
     def __init__(self, nodes: Iterable[Any], inputs: Edges, memory: Memory) -> None:
-        self.order: list[Any] = []  # nodes, as they ran
+        self.order: list[Any] = []  # nodes, in the order they ran
         self.arrived: dict[tuple[int, int], Value] = {}  # (id of the node, output number)
-        self.given: dict[tuple[int, int], Value] = {}  # (id of the node, place of the input)
-        self.changed: set[int] = set()  # ids of nodes that a hook came before
+        self.given: dict[tuple[int, int], Value] = {}  # (id of the node, position of the input)
+        self.changed: set[int] = set()  # ids of nodes behind a hook
         self._memory = memory
         self._waiting: dict[tuple[int, int], list[tuple[tuple[int, int], Any]]] = {}
         self._handles = [self._watch(node, inputs[id(node)]) for node in nodes if inputs[id(node)]]
@@ -28,7 +28,7 @@ class Flow:
     def close(self) -> None:
         for handle in self._handles:
             handle.remove()
-        for waiting in self._waiting.values():  # nothing ran there: shapes are what they are
+        for waiting in self._waiting.values():  # nothing ran there: shapes are final
             for key, gradient in waiting:
                 self.given[key] = self._memory.look(gradient)
         self._waiting.clear()
@@ -50,7 +50,7 @@ class Flow:
         shape = tuple(gradient.shape)
         arrived = self.arrived[id(node), number] = self._memory.look(gradient)
         for key, waiting in self._waiting.pop((id(node), number), []):
-            is_all = _is_same_memory(waiting, gradient)  # the only one that came: nothing was added
+            is_all = _is_same_memory(waiting, gradient)  # the only one to arrive: nothing was added
             self.given[key] = arrived if is_all else self._memory.look(summed(waiting, shape))
 
     def _gives(self, key: tuple[int, int], following: Any, number: int, gradient: Any) -> None:
@@ -63,7 +63,7 @@ class Flow:
 
 
 def _is_same_memory(one: Any, other: Any) -> bool:
-    """Whether two tensors are the same numbers because they are in the same place."""
+    """Whether two tensors are the same numbers because they share memory."""
     try:
         return bool(
             one.data_ptr() == other.data_ptr()
@@ -72,12 +72,12 @@ def _is_same_memory(one: Any, other: Any) -> bool:
             and tuple(one.shape) == tuple(other.shape)
             and one.stride() == other.stride()
         )
-    except (RuntimeError, NotImplementedError):  # sparse, batched: they have no place
+    except (RuntimeError, NotImplementedError):  # sparse, batched: they have no data pointer
         return False
 
 
 def summed(gradient: Any, shape: tuple[int, ...]) -> Any:
-    """A gradient as its owner gets it: summed over what was broadcast."""
+    """A gradient as its owner gets it: summed over broadcast dimensions."""
     if tuple(gradient.shape) == shape:
         return gradient
     extra = gradient.dim() - len(shape)

@@ -1,4 +1,4 @@
-"""Backward passes of a running program, each caught as it happens: what it starts from, what flows."""
+"""Intercepts the backward passes of a running program: what each starts from, and what flows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .recorder import Notes
 
 
 class Watching:
-    """Notes a program from `start()`; at the backward that is wanted, `caught(collector, flow)`.
+    """Records a program from `start()`; at the requested backward, calls `caught(collector, flow)`.
 
-    Passes before the one that is wanted are only counted; nothing is noted until the last of them has
+    Earlier passes are only counted; nothing is recorded until the last of them has
     ended, so that a long program runs at its own pace.
     """
 
     def __init__(self, engine: Any, caught: Callable[[Collector, Any], None]) -> None:
         self.engine, self.caught = engine, caught
         self.notes = Notes(engine)
-        self.skipped = 0  # passes that are let go before one is caught
+        self.skipped = 0  # passes to skip before one is recorded
         self.passes = 0
-        self.is_resting = False  # all was seen that was wanted; the program may go on
+        self.is_resting = False  # everything requested has been seen; the program may continue
         self._stand_ins = StandIns()
         self._stack = contextlib.ExitStack()
         self._inside = False
@@ -37,7 +37,7 @@ class Watching:
             self._stand_ins.everywhere()
             if not self.skipped:
                 self._listen()
-        except BaseException:  # Ctrl-C: nobody will say stop()
+        except BaseException:  # Ctrl-C: nobody will call stop()
             self.stop()
             raise
 
@@ -87,7 +87,7 @@ class Watching:
                 self._listen()
             return result
         if not all(isinstance(root, self.engine.Tensor) and root.requires_grad for root in roots):
-            return run()  # the engine says what is wrong
+            return run()  # the engine reports what is wrong
         names = Names()
         names.see_frames(sys._getframe(3), self.notes.paths.roots)
         self.notes.is_on = False

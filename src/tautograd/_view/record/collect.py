@@ -1,4 +1,4 @@
-"""From a tensor's history to the picture's data: nodes, edges, values, names, lines."""
+"""Builds the picture's data from a tensor's history: nodes, edges, values, names, lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .recorder import Notes
 from .saved import kept_by, saved_number, saved_result
 from .values import Memory, Value
 
-MOST_BEHIND = 60  # operations that are shown of what lies behind a cut
+MOST_BEHIND = 60  # operations shown from behind a cut
 
 
 class Collector:
-    """Puts together what is known of a graph."""
+    """Combines what is known about a graph."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class Collector:
         self._leaves: dict[int, Any] = {}
         self._ends: dict[int, int] = {}  # of a leaf's id, the id of the node that accumulates there
         self._before: dict[int, Any] = {}
-        self.lines: dict[int, Site] = {}  # of nodes that do not know their own
-        self._kept: list[Any] = []  # so that an id stays one node's
+        self.lines: dict[int, Site] = {}  # for nodes that do not know their own
+        self._kept: list[Any] = []  # kept alive, so that ids stay unique
         for node in self.backward_order:
             leaf = getattr(node, "variable", None)
             if leaf is not None:
@@ -70,7 +70,7 @@ class Collector:
     # --- nodes ---------------------------------------------------------------------------------
 
     def collect(self, flow: Flow | None) -> Graph:
-        """All of it, after the backward if there was one."""
+        """The whole graph, after the backward if there was one."""
         graph = self.graph
         for node in reversed(self.backward_order):
             made = self._leaf(node) if id(node) in self._leaves else self._operation(node)
@@ -97,7 +97,7 @@ class Collector:
         return graph
 
     def _nodes_by_constant(self) -> dict[tuple[int, int], list[Any]]:
-        """The nodes of each call that a constant was given to; several calls may take the same one."""
+        """The nodes of each call that received a constant; several calls may take the same one."""
         found: dict[tuple[int, int], list[Any]] = {}
         for recorded in self.backward_order:
             known = self.known(recorded)
@@ -179,7 +179,7 @@ class Collector:
             self._constants_into(target, known, len(edges))
 
     def _arguments(self, numbered: Sequence[tuple[Node, Any, KnownNode | None]]) -> None:
-        """What the call of a node was given, in its order, where the node is all that it recorded."""
+        """The arguments of a node's call, in order, if the node is all that the call recorded."""
         counts = Counter(id(known.call) for _, _, known in numbered if known is not None)
         for node, recorded, known in numbered:
             if known is None or counts[id(known.call)] > 1:
@@ -204,7 +204,7 @@ class Collector:
                 node.arguments = found if inner <= sources else []
 
     def _constants_into(self, target: int, known: KnownNode, place: int) -> None:
-        """Arguments of a call that want no gradient; of several nodes, the last has them."""
+        """Arguments of a call that do not require a gradient; of several nodes, the last has them."""
         if not known.is_last:
             return
         for argument in known.call.arguments:
@@ -235,7 +235,7 @@ class Collector:
             node.group = inside
             node.frozen = tensor is not None and self.names.is_parameter(tensor)
             number = node.number
-            if constant.made is not None:  # computed from what was cut: the cut has its own value
+            if constant.made is not None:  # computed from a cut value: the cut has its own value
                 node.call, node.site = constant.made.name, constant.made.site
                 node.indirect = constant.made.indirect
                 node.after_cut = any(cut.is_cut for cut in constant.cuts)
@@ -246,7 +246,7 @@ class Collector:
         return number
 
     def _cut(self, cut: Cutting, name: str = "") -> int:
-        """A box for what ended the history, with the value that went on there."""
+        """A box for what ended the history, with the value that was used from there on."""
         found = self._cuts.get(id(cut))
         if found is not None:
             return found[1]
@@ -264,7 +264,7 @@ class Collector:
         return node.number
 
     def _taker(self, constant: Constant, call: Noted, last: int) -> int:
-        """The node of a call that took a constant: the one that saved it, or has an input for it."""
+        """The node of a call that received a constant: the one that saved it, or has an input for it."""
         nodes = self._of_call.get((id(constant), id(call)), [])
         if len(nodes) < 2:
             return last
@@ -276,7 +276,7 @@ class Collector:
         return self._number[id(open_[0])] if len(open_) == 1 else last
 
     def _source(self, edge: Any) -> int:
-        """The node behind a tensor; one that the loss does not depend on comes with its history."""
+        """The node behind a tensor; one that the loss does not depend on brings its history along."""
         found = self._number.get(id(edge[0]))
         if found is not None:
             return found
@@ -295,7 +295,7 @@ class Collector:
         return self._number[id(leaf)]
 
     def _behind(self, recorded: Any) -> int:
-        """What lies behind a cut: it gets no gradient, and that is what there is to see."""
+        """What lies behind a cut: it gets no gradient, which is what the picture shows."""
         self._number[id(recorded)] = self._operation(recorded).number
         pending, left = [recorded], MOST_BEHIND
         while pending:
@@ -320,9 +320,9 @@ class Collector:
         return self._number[id(recorded)]
 
     def _what_left(self) -> None:
-        """Values that left for Python and were not seen to come back: they may have, unseen.
+        """Values that left for Python and were not seen to return: they may have, unseen.
 
-        One that left from the end itself, as to be printed, came too late for that.
+        One that left from the end itself, for printing, say, came too late for that.
         """
         assert self.notes is not None
         ends = [edge_of(root) for root in self.roots]
@@ -332,7 +332,7 @@ class Collector:
                 self._cut(cut)
 
     def _reaches(self, recorded: Any) -> bool:
-        """Whether a node, or something that it was computed from, is in the picture."""
+        """Whether a node, or something it was computed from, is in the picture."""
         seen: set[int] = set()
         pending = [recorded]
         while pending and len(seen) <= MOST_BEHIND:
@@ -349,7 +349,7 @@ class Collector:
     # --- values, gradients, names --------------------------------------------------------------
 
     def _values_from_variables(self) -> None:
-        """Variables of the user's that are results of nodes: their names, and their values."""
+        """The user's variables that are results of nodes: their names and values."""
         for tensor, name in list(self.names.tensors.values()):
             edge = edge_of(tensor)
             if edge is None or edge[0] is tensor:

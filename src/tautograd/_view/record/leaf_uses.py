@@ -1,4 +1,4 @@
-"""Leaves as they enter the graph: in which order, and what a reader of a live page wants them to hold."""
+"""The order in which leaves enter the graph, and the values that a live page's reader gives them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 class LeafUses:
-    """A leaf is counted when it is first used while recording; writing its first values is no use of it.
+    """Counts a leaf at its first use while recording; initialising it is not a use.
 
-    The order is the same whenever the program runs, so a leaf can be named by it in another process.
+    The order is the same in every run of the program, so it identifies a leaf in another process.
     """
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self.changes: dict[int, dict[int, float]] = {}  # by place in the order: entries and values
+        self.changes: dict[int, dict[int, float]] = {}  # by first use: entries, values
         self._places: dict[int, tuple[int, Any]] = {}
 
     def use(self, leaf: Any) -> None:
-        """Note a use; before the first one, changes are written."""
+        """Record a use; before the first one, apply the changes."""
         if self.place(leaf) >= 0:
             return
         place = len(self._places)
@@ -28,7 +28,7 @@ class LeafUses:
                 leaf.detach().view(-1)[entry] = value
 
     def place(self, leaf: Any) -> int:
-        """As which of all leaves it was first used; -1 for one that was not."""
+        """Its position in the order of first use; -1 if it was not used."""
         place, known = self._places.get(id(leaf), (-1, None))
         return place if known is not None and known() is leaf else -1
 

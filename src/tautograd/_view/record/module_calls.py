@@ -1,4 +1,4 @@
-"""Calls of modules, each with a number of its own: a module that is called twice is two groups."""
+"""Numbered calls of modules: a module that is called twice makes two groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Entered:
 
 
 class ModuleCalls(ModulePaths):
-    """As the paths of modules, and each call of one has a number of its own."""
+    """Module paths, with a number for each call."""
 
     def __init__(self, engine: Any) -> None:
         super().__init__(engine)
@@ -29,7 +29,7 @@ class ModuleCalls(ModulePaths):
 
     @property
     def inside(self) -> int:
-        """The call that runs now; 0 for none."""
+        """The call that is currently running; 0 for none."""
         return self._stack[-1] if self._stack else 0
 
     def running(self, module: Any) -> int:

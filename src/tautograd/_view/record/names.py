@@ -1,4 +1,4 @@
-"""What the user's code calls its tensors: variables in the frames that led here, and parameters by path."""
+"""What the user's code calls its tensors: variables in the calling frames, and parameters by path."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TARGET = re.compile(r"\s*([A-Za-z]\w*)\s*(?::[^=]+)?(?:[-+*/@])?=(?!=)")
 def variables_of(frame: FrameType) -> dict[str, Any]:
     """The variables of a frame, without keeping them alive.
 
-    Before Python 3.13 a function's frame keeps the dictionary that was made of its variables; what is
-    in it would live until the function returns. It is emptied again, unless somebody else has it.
+    Before Python 3.13 a function's frame keeps the dictionary created from its variables; its
+    contents would live until the function returns. It is cleared again, unless something else holds it.
     """
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        return frame.f_locals  # of a module or class: its real namespace
+        return frame.f_locals  # of a module or class: its actual namespace
     found = frame.f_locals
     copy = dict(found)
     if sys.version_info < (3, 13) and sys.getrefcount(found) <= _UNSHARED:
@@ -32,23 +32,23 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     return copy
 
 
-_UNSHARED = 3  # by the frame, by us, and by whoever counts
+_UNSHARED = 3  # references held by the frame, by this function, and by the refcount call
 
 
 class Names:
-    """Names of tensors; the tensors are kept, so that an id stays one tensor's."""
+    """Names of tensors; the tensors are kept alive, so that ids stay unique."""
 
     def __init__(self) -> None:
         self.tensors: dict[int, tuple[Any, str]] = {}  # id of the tensor -> itself and its name
-        self.called: dict[int, str] = {}  # id of a module that was called -> what it is called
+        self.called: dict[int, str] = {}  # id of a called module -> its name
         self._modules: dict[int, Any] = {}
         self._parameters: set[int] = set()
 
     def see_frames(self, frame: FrameType | None, called: Sequence[Any] = ()) -> None:
         """Learn from the variables of the user's frames, the innermost first, then their globals.
 
-        `called` are the modules that the program has called by itself: their parameters have paths from
-        the variable that holds them, so that `maker.0.weight` and `judge.0.weight` are told apart.
+        `called` are the modules that the program called directly: their parameters have paths starting
+        with the variable that holds them, so that `maker.0.weight` and `judge.0.weight` are distinct.
         """
         spaces: list[dict[str, Any]] = []
         while frame is not None:
@@ -73,7 +73,7 @@ class Names:
             self.called.setdefault(id(module), f"{prefix}{next(paths, '')}".removesuffix("."))
 
     def see(self, variables: dict[str, Any]) -> None:
-        """Learn from a dictionary of variables; what is known already keeps its name."""
+        """Learn from a dictionary of variables; known tensors keep their names."""
         modules: dict[str, Any] = {}
         tensors: list[tuple[Any, str]] = []
         for name, value in list(variables.items()):
@@ -113,12 +113,12 @@ class Names:
         return list(self._modules.values())
 
     def of(self, tensor: Any) -> str:
-        """The name of a tensor, or nothing."""
+        """The name of a tensor, or an empty string."""
         known = self.tensors.get(id(tensor))
         return known[1] if known is not None and known[0] is tensor else ""
 
     def is_parameter(self, tensor: Any) -> bool:
-        """Whether it is one of a module that was seen."""
+        """Whether it is a parameter of a known module."""
         return id(tensor) in self._parameters and bool(self.of(tensor))
 
 
@@ -127,7 +127,7 @@ def _has_parameters(module: Any) -> bool:
 
 
 def _holder(module: Any, spaces: Sequence[dict[str, Any]]) -> tuple[str, Any]:
-    """The variable that holds a module, and the outermost module in it; no name if there is none."""
+    """The variable that holds a module, and its outermost module; no name if there is none."""
     for space in spaces:
         found: list[tuple[str, Any]] = []
         for name, value in list(space.items()):
@@ -142,9 +142,9 @@ def _holder(module: Any, spaces: Sequence[dict[str, Any]]) -> tuple[str, Any]:
 
 
 def assigned_in(text: str) -> str:
-    """The variable that a line of code assigns to, if it is a plain one.
+    """The variable that a line of code assigns to, if it is a simple name.
 
-    A line of several statements assigns to none: which of them an operation is of is not known.
+    A line of several statements assigns to none: it is unknown which of them an operation belongs to.
     """
     if ";" in text:
         try:
@@ -160,5 +160,5 @@ _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def small(number: int) -> str:
-    """A number below the line: `x₂`."""
+    """A number as a subscript: `x₂`."""
     return str(number).translate(_SMALL)

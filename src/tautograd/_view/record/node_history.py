@@ -1,4 +1,4 @@
-"""The nodes behind tensors, in the order of time, and what each says of itself."""
+"""The nodes behind tensors, in time order, and what each knows about itself."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Edges = dict[int, tuple[tuple[Any, int], ...]]  # the inputs of each node, by th
 
 
 def walk(roots: Sequence[Any], edges: Edges | None = None) -> list[Any]:
-    """Every node behind these tensors, later ones first; the nodes are kept by the list.
+    """Every node behind these tensors, later ones first; the list keeps the nodes alive.
 
-    Asking a node for its inputs is the dear part of it, so what each said is noted in `edges`.
+    Querying a node's inputs is the expensive part, so the answers are cached in `edges`.
     """
     found: dict[int, Any] = {}
     edges = {} if edges is None else edges
@@ -33,7 +33,7 @@ def walk(roots: Sequence[Any], edges: Edges | None = None) -> list[Any]:
             if following is not None:
                 users[id(following)] = users.get(id(following), 0) + 1
                 pending.append(following)
-    place = {key: i for i, key in enumerate(found)}  # what has no time comes as it was found
+    place = {key: i for i, key in enumerate(found)}  # nodes without a time keep their order
     ready = [(-time_of(node), place[key], key) for key, node in found.items() if not users.get(key)]
     heapq.heapify(ready)
     ordered: list[Any] = []
@@ -50,7 +50,7 @@ def walk(roots: Sequence[Any], edges: Edges | None = None) -> list[Any]:
 
 
 def time_of(node: Any) -> int:
-    """When a node was recorded; leaves come when they can."""
+    """When a node was recorded; leaves, which have no time, sort as the latest."""
     number = getattr(node, "_sequence_nr", None)
     if getattr(node, "variable", None) is not None or number is None:
         return 1 << 62
@@ -58,7 +58,7 @@ def time_of(node: Any) -> int:
 
 
 def site_of_node(recorded: Any) -> Site | None:
-    """The line that recorded a node, for an engine whose nodes know it; PyTorch's do in anomaly mode."""
+    """The line that recorded a node, for engines whose nodes know it; PyTorch's do in anomaly mode."""
     place: Site | None = getattr(recorded, "created_at", None)
     return place if place is not None else _from_anomaly(recorded)
 

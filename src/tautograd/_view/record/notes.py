@@ -1,4 +1,4 @@
-"""What is noted of a run: calls, values without a history, and what is known of each recorded node."""
+"""What is recorded of a run: calls, values without a history, and the facts about each recorded node."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class Noted:
     name: str
     site: Site | None
     inside: int
-    arguments: list[Any]  # tensors as weak references with their values, anything else as it is
+    arguments: list[Any]  # tensors as weak references with their values, anything else unchanged
     custom: bool
     edges: list[Any] = field(default_factory=list)  # behind the tensors among its arguments
     inputs: list[Any] = field(default_factory=list)  # those tensors, while it runs
     wanted: bool = False
     tainted: list[Cutting] = field(default_factory=list)
-    indirect: bool = False  # its tensors are not what was cut alone: others, or computed from it
+    indirect: bool = False  # its tensors are not just what was cut: others, or computed from it
     grad: bool = True
-    running: int = 0  # the call of the module whose code the line is in
+    running: int = 0  # the module call whose code contains the line
     part_of: tuple[int, str] = (
         0,
         "",
-    )  # a function made of several calls, as cross_entropy is: its number
-    frame: Any = None  # the program's, while a call runs that gives plain values
+    )  # the number of the composite function, as cross_entropy, it belongs to
+    frame: Any = None  # the program's, during a call that returns plain values
 
 
 @dataclass
 class Cutting:
-    """A value that went on without its history: cut off, or of a kind that has no derivative.
+    """A value used without its history: cut off, or of a kind that has no derivative.
 
-    `x > 0` is no cut: truth values and whole numbers have no gradient, and none is missing.
+    `x > 0` is not a cut: booleans and integers have no gradient, and none is missing.
     """
 
     how: str
@@ -44,37 +44,37 @@ class Cutting:
     inside: int
     sources: list[Any]  # edges
     result: Value | None
-    running: int = 0  # the call of the module whose code the line is in
+    running: int = 0  # the module call whose code contains the line
     is_cut: bool = True
-    leaves: bool = False  # for Python
+    leaves: bool = False  # it left for Python
 
 
 @dataclass
 class Tainted:
-    """A tensor that came of values that were cut off: by itself, or by a call on what was."""
+    """A tensor derived from cut values: the cut's result, or computed from it by a call."""
 
     reference: Any
     cuts: list[Cutting]
-    made: Noted | None = None  # the call, if it is not the cut itself
+    made: Noted | None = None  # the call, if it is not itself the cut
 
 
 @dataclass
 class Constant:
-    """A tensor that entered a call and wants no gradient."""
+    """A tensor that entered a call and does not require a gradient."""
 
     value: Value
     reference: Any
-    name: str = ""  # of the variable it was in
+    name: str = ""  # of the variable that held it
     cuts: list[Cutting] = field(default_factory=list)
-    made: Noted | None = None  # the call that made it of what was cut; None: it is the cut's result
-    base: Any = None  # of a view without a name: what it is a view of
+    made: Noted | None = None  # the call that computed it from a cut; None: it is the cut's result
+    base: Any = None  # of a view without a name: its base
 
 
 @dataclass
 class KnownNode:
-    """What is known of a recorded node."""
+    """What is known about a recorded node."""
 
     node: Any
     call: Noted
     outputs: dict[int, Value] = field(default_factory=dict)
-    is_last: bool = False  # whether its result is what the call gave
+    is_last: bool = False  # whether its result is the call's result

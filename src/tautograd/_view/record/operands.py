@@ -1,4 +1,4 @@
-"""What the inputs of each node held: results of other nodes, what the node saved, arguments of its call."""
+"""The values of each node's inputs: results of other nodes, tensors the node saved, arguments of its call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .notes import Constant, KnownNode
 from .saved import saved_inputs
 from .values import Memory, Value
 
-Recorded = tuple[Node, Any, KnownNode | None]  # a node, the engine's own, and what was noted of it
+Recorded = tuple[Node, Any, KnownNode | None]  # our node, the engine's, and what is known of it
 
 
 def find_operands(
@@ -23,7 +23,7 @@ def find_operands(
     numbers: dict[int, int],
     memory: Memory,
 ) -> None:
-    """Give each operation the values of its inputs, as far as they are known."""
+    """Give each operation the values of its inputs, where known."""
     into, out = graph.edges_into(), graph.edges_out_of()
     for node, own, known in recorded:
         edges = inputs[id(own)]
@@ -47,7 +47,7 @@ def find_operands(
 
 
 def _from_call(node: Node, edges: Any, given: list[Any], memory: Memory) -> None:
-    """Numbers and constants among a call's arguments, where arguments and inputs agree."""
+    """Numbers and constants among a call's arguments, if arguments and inputs correspond."""
     arguments = [a for a in given if _is_operand(a)]
     if len(arguments) < len(edges):
         return
@@ -90,7 +90,7 @@ def _agrees(argument: Any, edge: Any) -> bool:
 
 
 def _turned(graph: Graph, node: Node, users: list[Edge], memory: Memory) -> None:
-    """A transposed matrix that nobody kept: it follows from what was transposed."""
+    """A transposed matrix that nothing kept: it follows from the original."""
     value = node.operands[0] if node.operands else None
     if value is None or value.array is None:
         return

@@ -1,9 +1,9 @@
-"""Values that left a graph for Python (`item()`, `numpy()`), followed to where they come back.
+"""Follows values that left a graph for Python (`item()`, `numpy()`) to where they re-enter.
 
-An object that comes back as it left is known by itself. What was computed from it in between is known by
-the program's text: an argument of a call, or a variable, whose expression names a variable that holds such
-an object, or that asks for one on the very line. A root is always an object that was seen to leave; only
-the steps between are read from the text.
+An object that re-enters unchanged is recognised by identity. What was computed from it in between is
+found in the source: an argument of a call, or a variable, whose expression names a variable that holds
+such an object, or that extracts one on that very line. A root is always an object that was seen to
+leave; only the steps in between are read from the source.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..._user_code.source_lines import lines_of
 from .names import variables_of
 from .notes import Cutting
 
-MOST_OBJECTS = 10_000  # that are remembered
+MOST_OBJECTS = 10_000  # remembered at most
 DEEP = 6  # assignments that are followed back from one expression
 
 
 class PythonFlow:
-    """What left, and which later arguments come from it."""
+    """What left, and which later arguments derive from it."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Any, list[Cutting]]] = {}
-        self._here: dict[Any, list[Cutting]] = {}  # by the expression that asked
+        self._here: dict[Any, list[Cutting]] = {}  # by the expression that extracted them
 
     def leaves(self, result: Any, cuts: list[Cutting], frame: FrameType | None) -> None:
-        """A call gave these plain values in place of tensors with a history; the frame is the program's."""
+        """Record a call that returned plain values for tensors with a history; the frame is the program's."""
         for part in (result, *NESTS.leaves(result)):
             if _has_identity(part) and len(self._objects) < MOST_OBJECTS:
                 self._objects[id(part)] = part, cuts
@@ -48,7 +48,7 @@ class PythonFlow:
         return bool(self._objects or self._here)
 
     def of_object(self, value: Any) -> list[Cutting]:
-        """Where an object left, if it is one that did, or a view of an array that did."""
+        """Where an object left, if it did, or if it is a view of an array that did."""
         while value is not None:
             found = self._objects.get(id(value))
             if found is not None and found[0] is value:
@@ -57,7 +57,7 @@ class PythonFlow:
         return []
 
     def of_arguments(self, frame: FrameType | None) -> list[Cutting]:
-        """What went into the plain arguments of the call that a frame is at."""
+        """The cuts behind the plain arguments of a frame's current call."""
         if frame is None or not self:
             return []
         expression = _at(frame)
@@ -66,7 +66,7 @@ class PythonFlow:
         return self._into(frame, _arguments(expression))
 
     def of_variable(self, frame: FrameType | None, name: str) -> list[Cutting]:
-        """What the variable of a frame was computed from."""
+        """The cuts behind a variable of a frame."""
         if frame is None or not self or not name:
             return []
         function = function_of(frame)
@@ -92,14 +92,14 @@ class PythonFlow:
         return list(found.values())
 
     def _asked(self, frame: FrameType, expression: ast.AST) -> Iterator[Cutting]:
-        """Values that this very expression takes out: `x.max().item() * 2`."""
+        """Values that this very expression extracts: `x.max().item() * 2`."""
         for part in ast.walk(expression):
             if isinstance(part, ast.Call):
                 yield from self._here.get((frame.f_code.co_filename, _span_of(part)), ())
 
 
 def _has_identity(value: Any) -> bool:
-    """Small integers, truth values and the like are one object wherever they come from."""
+    """False for small integers, booleans and the like, which are shared objects."""
     if isinstance(value, (bool, str, bytes)) or value is None:
         return False
     if isinstance(value, int):
@@ -108,11 +108,11 @@ def _has_identity(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value may have been computed from others in Python alone."""
+    """Whether a value may have been computed in Python alone."""
     return isinstance(value, (int, float, complex, np.ndarray, np.generic, list, tuple))
 
 
-# --- the program's text ---------------------------------------------------------------------------
+# --- the source ---------------------------------------------------------------------------------
 
 _trees: dict[str, tuple[int, ast.Module | None]] = {}
 
@@ -123,14 +123,14 @@ def _tree(file: str) -> ast.Module | None:
     if known is None or known[0] != len(lines):
         try:
             known = len(lines), ast.parse("".join(lines)) if lines else None
-        except (SyntaxError, ValueError):  # not the text that runs
+        except (SyntaxError, ValueError):  # the source is not what is running
             known = len(lines), None
         _trees[file] = known
     return known[1]
 
 
 def function_of(frame: FrameType) -> ast.AST | None:
-    """The function a frame runs; the module, for one outside of functions."""
+    """The function a frame runs, or the module for code outside functions."""
     tree = _tree(frame.f_code.co_filename)
     if tree is None or frame.f_code.co_name == "<module>":
         return tree
@@ -144,7 +144,7 @@ def function_of(frame: FrameType) -> ast.AST | None:
 
 
 def _at(frame: FrameType) -> ast.AST | None:
-    """The expression that the instruction of a frame belongs to."""
+    """The expression that a frame's current instruction belongs to."""
     function, wanted = function_of(frame), _span(frame)
     if function is None or wanted is None:
         return None
@@ -155,7 +155,7 @@ def _at(frame: FrameType) -> ast.AST | None:
 
 
 def _span(frame: FrameType) -> Any:
-    """From where to where the expression reaches that a frame is at, if Python knows."""
+    """The source range of a frame's current expression, if Python knows it."""
     place = frame.f_lasti // 2
     found = next(itertools.islice(frame.f_code.co_positions(), place, None), (None,))
     return None if None in found else found
@@ -166,7 +166,7 @@ def _span_of(part: ast.expr) -> Any:
 
 
 def _arguments(expression: ast.AST) -> list[ast.AST]:
-    """What a call, or an operator, is given."""
+    """The arguments of a call, or the operands of an operator."""
     if isinstance(expression, ast.Call):
         return [*expression.args, *(keyword.value for keyword in expression.keywords)]
     if isinstance(expression, ast.BinOp):
@@ -175,7 +175,7 @@ def _arguments(expression: ast.AST) -> list[ast.AST]:
 
 
 def assignments(function: ast.AST, name: str) -> list[ast.stmt]:
-    """Every statement of a function that gives a name another value."""
+    """Every statement of a function that rebinds a name."""
     found: list[ast.stmt] = []
     for part in ast.walk(function):
         if isinstance(part, ast.Assign):

@@ -1,8 +1,8 @@
-"""What is noted while a program runs: of each recorded node its call, line, module and result.
+"""Records a running program: the call, line, module and result of each recorded node.
 
 Built on the kit's recorder of calls; it keeps figures of results instead of copies of arguments. A
-result without a history that came from one with a history is followed until it enters the graph again:
-there the graph was cut.
+result without a history that came from one with a history is followed until it re-enters the graph: there
+the graph was cut.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from .python_flow import PythonFlow
 from .values import Memory, Value
 
 MOST_KNOWN = 200_000  # nodes
-_MOST_NODES = 50_000  # of one call: a recurrent layer has many
+_MOST_NODES = 50_000  # per call: a recurrent layer has many
 _SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
 
 
 class Notes(Recorder):
-    """Notes what a program does, for a picture of it."""
+    """Records a program for a picture of it."""
 
     def __init__(self, engine: Any, memory: Memory | None = None) -> None:
-        importlib.import_module(f"{engine.__name__}.nn")  # whose modules are to be noted
+        importlib.import_module(f"{engine.__name__}.nn")  # whose modules are to be recorded
         super().__init__(engine)
         self.paths: ModuleCalls = ModuleCalls(engine)
         self.memory = Memory() if memory is None else memory
@@ -57,11 +57,11 @@ class Notes(Recorder):
         self.leaf_uses = LeafUses(engine)
         self.changes: dict[
             int, dict[int, float]
-        ] = {}  # of leaves, by first use: entries and values
+        ] = {}  # of leaves, by position of first use: entries and values
         self.is_on = True
 
     def forget(self, keep: Iterable[Any] = ()) -> None:
-        """Let go of what was recorded so far, but for these nodes."""
+        """Release everything recorded so far, except these nodes."""
         kept = {id(node) for node in keep}
         self.nodes = {key: known for key, known in self.nodes.items() if key in kept}
         self.left.clear()
@@ -76,10 +76,10 @@ class Notes(Recorder):
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """Inside, what this thread does is noted.
+        """Inside, this thread's calls are recorded.
 
-        Custom Functions are noticed by a wrapper around their `apply`, not by the profiling hook: that
-        would slow down every call of a whole script.
+        Custom Functions are intercepted by a wrapper around their `apply`, not by the profiling hook,
+        which would slow down every call of a whole script.
         """
         self.boundary = sys._getframe(2)
         end = replace(
@@ -151,14 +151,14 @@ class Notes(Recorder):
         return call
 
     def _use_leaf(self, leaf: Any) -> None:
-        self.is_on = False  # what is written into it now is not the program's doing
+        self.is_on = False  # writes from here on are not the program's doing
         try:
             self.leaf_uses.use(leaf)
         finally:
             self.is_on = True
 
     def _from_python(self, value: Any, user: FrameType | None, call: Noted) -> Any:
-        """A plain argument; one that was computed from a value that left the graph is a constant of it."""
+        """Handle a plain argument; one computed from a value that left the graph is a constant."""
         if not isinstance(value, (int, float, complex, np.ndarray, np.generic)) or value is True:
             return value
         cuts = self._python.of_object(value) or self._python.of_arguments(user)
@@ -177,7 +177,7 @@ class Notes(Recorder):
         given = {id(t): edge for t, edge in zip(call.inputs, call.edges, strict=True)}
         outputs = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.tensor)}
         outputs = {k: v for k, v in outputs.items() if k not in given}
-        for tensor in call.inputs:  # what was written into has another history now
+        for tensor in call.inputs:  # a tensor that was written to has a different history now
             if not same_edge(edge_of(tensor), given[id(tensor)]):
                 outputs[id(tensor)] = tensor
                 self._constants.pop(id(tensor), None)
@@ -209,7 +209,7 @@ class Notes(Recorder):
         call.custom = call.custom or type(edge[0]).__name__ == f"{call.name}Backward"
         last = self.nodes.get(id(edge[0]))
         if last is None:
-            if len(self.nodes) > MOST_KNOWN:  # graphs that nobody ever goes back through
+            if len(self.nodes) > MOST_KNOWN:  # graphs that are never differentiated
                 self.forget()
             for node in _between(edge[0], known, self.nodes):
                 self.nodes[id(node)] = KnownNode(node, call)
@@ -222,7 +222,7 @@ class Notes(Recorder):
 
     def _leaves_graph(self, call: Noted, tensor: Any) -> None:
         if call.name.endswith("_like") or call.name.startswith("new_"):
-            return  # of the same shape, with other values
+            return  # of the same shape, with different values
         cuts = list(call.tainted)
         made: Noted | None = call
         if call.wanted and not tensor.requires_grad:
@@ -249,13 +249,13 @@ class Notes(Recorder):
             name = self._variable(tensor, frame)
             look = self.memory.look(tensor)
             taint = self._taint_of(tensor)
-            if taint is None and self._python and name:  # made by a call that no mode is shown
+            if taint is None and self._python and name:  # made by a call that modes do not see
                 user = own_frame(frame, self.boundary)
                 cuts = self._python.of_variable(user, name)
                 if cuts:
                     here = None if user is None else site_at(user)
                     taint = Tainted(None, cuts, Noted("Python", here, self.paths.inside, [], False))
-            base = getattr(tensor, "_base", None)  # a layer may hand on its weight turned
+            base = getattr(tensor, "_base", None)  # a layer may pass its weight transposed
             known = Constant(look, _reference(tensor), name)
             known.base = None if base is None or name else _reference(base)
             if taint is not None:
@@ -264,12 +264,12 @@ class Notes(Recorder):
         return known
 
     def leaf_name(self, tensor: Any) -> str:
-        """The variable in which a leaf was when it was first used."""
+        """The variable that held a leaf at its first use."""
         found = self._leaves.get(id(tensor))
         return found[1] if found is not None and found[0]() is tensor else ""
 
     def _variable(self, tensor: Any, frame: FrameType | None) -> str:
-        """The user's name for a tensor, in the functions that run now."""
+        """The user's name for a tensor, in the functions currently running."""
         found = 0
         while frame is not None and found < 4:
             if owners[frame.f_code.co_filename] is Owner.USERS:
@@ -282,14 +282,14 @@ class Notes(Recorder):
 
 
 def _same(one: Value | None, other: Value) -> bool:
-    """Whether two values are the same numbers."""
+    """Whether two values have the same numbers."""
     if one is None or one.array is None or other.array is None:
         return False
     return one.shape == other.shape and bool(np.array_equal(one.array, other.array, equal_nan=True))
 
 
 def _has_gradient(tensor: Any) -> bool:
-    """Whether values of this kind can have one: truth values and whole numbers cannot."""
+    """Whether values of this kind can have a gradient: booleans and integers cannot."""
     return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
@@ -305,7 +305,7 @@ def _key(edge: Any) -> tuple[int, int]:
 
 
 def _between(last: Any, known: set[tuple[int, int]], others: dict[int, KnownNode]) -> Iterator[Any]:
-    """The nodes of one call: from its result back to its arguments."""
+    """The nodes of one call, from its result back to its arguments."""
     pending, seen = [last], {id(last)}
     while pending and len(seen) <= _MOST_NODES:
         node = pending.pop()

@@ -1,7 +1,7 @@
-"""Forward values that recorded nodes saved, under the names PyTorch has for them.
+"""Forward values that recorded nodes saved, read by PyTorch's names for them.
 
-`MulBackward0` keeps `_saved_self` and `_saved_other`, which are what its first and second input held;
-`ExpBackward0` keeps `_saved_result`, its own output. Only names whose meaning is certain are read.
+`MulBackward0` keeps `_saved_self` and `_saved_other`, the values of its first and second input;
+`ExpBackward0` keeps `_saved_result`, its own output. Only names with an unambiguous meaning are read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NO_RESULT = frozenset(("native_layer_norm", "native_batch_norm", "pow"))
 def saved_inputs(
     node: Any, operation: str, memory: Memory, known: Sequence[Value | None] = ()
 ) -> dict[int, Value]:
-    """What the inputs held, by place, as far as the node kept them and they are not known."""
+    """The values of the inputs, by position, where the node saved them and they are not known yet."""
     found = {}
     for place, name in enumerate(_INPUTS.get(operation, ())):
         if place < len(known) and known[place] is not None:
@@ -55,7 +55,7 @@ def saved_inputs(
 
 
 def saved_result(node: Any, operation: str, memory: Memory) -> Value | None:
-    """What the node gave, if it kept it."""
+    """The node's result, if it saved it."""
     if operation in _NO_RESULT:
         return None
     value = _saved(node, _RESULT.get(operation, "result"))
@@ -63,7 +63,7 @@ def saved_result(node: Any, operation: str, memory: Memory) -> Value | None:
 
 
 def saved_number(node: Any, name: str) -> float | None:
-    """A plain number that a node kept, as the exponent of `x ** 3`."""
+    """A plain number that a node saved, such as the exponent of `x ** 3`."""
     value = _saved(node, name)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
@@ -79,7 +79,7 @@ def kept_by(node: Any, tensor: Any) -> bool:
                 try:
                     if value.dtype == tensor.dtype and value.data_ptr() == tensor.data_ptr():
                         return True
-                except RuntimeError:  # a tensor that has no memory of its own
+                except RuntimeError:  # a tensor without memory of its own
                     continue
     return False
 
@@ -87,5 +87,5 @@ def kept_by(node: Any, tensor: Any) -> bool:
 def _saved(node: Any, name: str) -> Any:
     try:
         return getattr(node, f"_saved_{name}", None)
-    except (RuntimeError, ValueError):  # freed, or changed in place since
+    except (RuntimeError, ValueError):  # released, or modified in place since
         return None

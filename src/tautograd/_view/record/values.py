@@ -1,4 +1,4 @@
-"""What a tensor held at one moment, in a few figures; small ones, and as many as memory allows, whole."""
+"""What a tensor held at one moment, in a few figures; small tensors whole, as many as memory allows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from ..._verify.subject.engines import as_numpy
 
-MOST_KEPT = 1 << 22  # entries of a tensor that is kept whole
-_CONVERTED = frozenset(("float32", "float16"))  # that NumPy is given as float64
-SHOWN = 8  # entries that are written out in a row
+MOST_KEPT = 1 << 22  # total entries of tensors that are kept whole
+_CONVERTED = frozenset(("float32", "float16"))  # converted to float64 for NumPy
+SHOWN = 8  # entries written out in a row
 
 
 @dataclass(frozen=True)
 class Value:
-    """Shape and dtype; the numbers themselves where they are few."""
+    """Shape and dtype, and the numbers themselves if there are few."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -25,7 +25,7 @@ class Value:
     norm: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    strange: int = 0  # entries that are infinite or NaN
+    strange: int = 0  # count of infinite or NaN entries
 
     @property
     def is_single(self) -> bool:
@@ -38,7 +38,7 @@ class Value:
 
     @property
     def text(self) -> str:
-        """The numbers if they are few, else from where to where they reach."""
+        """The numbers if there are few, else their range."""
         if self.is_few:
             return _nested(self.array)
         if self.shape and 0 in self.shape:
@@ -50,14 +50,14 @@ class Value:
 
     @property
     def size_text(self) -> str:
-        """One figure for how large it is: the number itself, or the norm."""
+        """One figure for its size: the number itself, or the norm."""
         if self.array is not None and self.array.size == 1:
             return number(self.array.reshape(-1)[0])
         return f"‖·‖ = {number(self.norm)}"
 
     @property
     def gradient_text(self) -> str:
-        """As a gradient is told: its numbers if they are few, else the norm."""
+        """As displayed for a gradient: its numbers if there are few, else the norm."""
         return self.text if self.is_few else self.size_text
 
     @property
@@ -67,7 +67,7 @@ class Value:
         return "×".join(map(str, self.shape)) if self.shape else "number"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it; the numbers only where they are few."""
+        """As JSON values; the numbers only if there are few."""
         found: dict[str, Any] = {
             "shape": list(self.shape),
             "dtype": self.dtype,
@@ -83,25 +83,25 @@ class Value:
 
 
 class Memory:
-    """Looks at tensors, and keeps the small ones whole until so much has been kept."""
+    """Inspects tensors, and keeps small ones whole until its budget is used up."""
 
     def __init__(self, most_bytes: int = 256 << 20) -> None:
         self.left = most_bytes
 
     def look(self, tensor: Any) -> Value:
-        """What a tensor holds now."""
+        """The current contents of a tensor."""
         shape = tuple(int(n) for n in tensor.shape)
         dtype = str(tensor.dtype).rpartition(".")[2]
         try:
             array = as_numpy(tensor)
-            if dtype not in _CONVERTED:  # else it is a copy already
+            if dtype not in _CONVERTED:  # otherwise it is already a copy
                 array = np.array(array)
         except (RuntimeError, TypeError, NotImplementedError, ValueError):  # sparse, meta, batched
             return Value(shape, dtype)
         return self.of_array(array, dtype)
 
     def of_array(self, array: Any, dtype: str) -> Value:
-        """The same of an array that nobody else writes to."""
+        """The same for an array that nobody else writes to."""
         keeps = array.size <= MOST_KEPT and array.nbytes <= self.left
         if keeps and array.size > SHOWN:
             self.left -= array.nbytes
@@ -110,19 +110,19 @@ class Memory:
             return Value(shape, dtype, array, 0.0)
         if array.dtype.kind not in "fciub":
             return Value(shape, dtype)
-        if array.size == 1 and array.dtype.kind == "f":  # most of a scalar program
+        if array.size == 1 and array.dtype.kind == "f":  # the bulk of a scalar program
             one = array.item()
             if math.isfinite(one):
                 return Value(shape, dtype, array, abs(one), one, one)
             return Value(shape, dtype, array, abs(one), strange=1)
         if array.dtype.kind == "f":
             flat = array.reshape(-1)
-            low = float(np.minimum.reduce(flat))  # NaN, if there is one
+            low = float(np.minimum.reduce(flat))  # propagates NaN
             high = float(np.maximum.reduce(flat))
             largest = max(abs(low), abs(high))
             if low == high == 0.0:
                 return Value(shape, dtype, array if keeps else None, 0.0, low, high)
-            if math.isfinite(low) and 1e-100 < largest < 1e100:  # whose squares have room
+            if math.isfinite(low) and 1e-100 < largest < 1e100:  # its squares fit
                 norm = math.sqrt(float(flat @ flat))
                 return Value(shape, dtype, array if keeps else None, norm, low, high)
         reals = np.abs(array) if array.dtype.kind == "c" else array
@@ -135,7 +135,7 @@ class Memory:
                 norm = math.nan if np.isnan(reals).any() else math.inf
             elif largest in (0.0, math.inf):
                 norm = largest
-            else:  # scaled, so that squares neither overflow nor vanish
+            else:  # scaled, so that squares neither overflow nor underflow
                 norm = largest * math.sqrt(float(np.sum((sound / largest) ** 2)))
         low = float(np.min(sound)) if sound.size else math.nan
         high = float(np.max(sound)) if sound.size else math.nan
@@ -143,7 +143,7 @@ class Memory:
 
 
 def number(value: Any) -> str:
-    """A number in four digits, as short as it can be."""
+    """A number in four digits, as short as possible."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (complex, np.complexfloating)):
@@ -180,7 +180,7 @@ def _nested(array: Any) -> str:
 
 
 def summed_to(array: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over what was broadcast, so that the result has this shape."""
+    """The sum over broadcast dimensions, so that the result has this shape."""
     if array.shape == shape:
         return array
     extra = array.ndim - len(shape)

@@ -1,7 +1,7 @@
 """How many additions and multiplications a call needs: products, convolutions and attention.
 
-Those are nearly all of a model's work, and the same that other counters count, PyTorch's own among them:
-a multiplication and an addition are two.
+Those are nearly all of a model's work, and are counted as other counters do, PyTorch's own among them:
+a multiplication and an addition count as two.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _attention(args: Any, kwargs: Any, result: Any) -> int:
 
 
 def _any_convolution(args: Any, kwargs: Any, result: Any) -> int:
-    """tautograd's own has PyTorch's name of the node; one that is transposed is told its result's size."""
+    """tautograd's own has PyTorch's node name; a transposed one is passed its result's size."""
     is_transposed = "size" in kwargs or bool(kwargs.get("transposed"))
     return (_transposed if is_transposed else _convolution)(args, kwargs, result)
 
@@ -66,7 +66,7 @@ def _recurrent(args: Any, kwargs: Any, result: Any) -> int:
 
 
 def _own_weights(args: Any) -> Any:
-    """tautograd's layers are given one by one: input, states as wide as each other, then weights."""
+    """tautograd's layers pass them one by one: input, states of equal width, then weights."""
     states = 2 if args[2].shape == args[1].shape else 1
     return args[1 + states :]
 
@@ -85,4 +85,4 @@ COUNTERS: dict[str, Counter] = {
 UNCOUNTED = frozenset(
     ("einsum", "bilinear", "cdist", "_transformer_encoder_layer_fwd", "tensordot")
 )
-"""Calls that compute products whose number is not told here: a summary names them."""
+"""Calls that compute products but are not counted here: a summary names them."""

@@ -1,4 +1,4 @@
-"""`summary(model, *inputs)`: one run of a model, watched: what each layer was given, gave, holds and costs."""
+"""`summary(model, *inputs)`: observes one run: what each layer received, returned, holds and costs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ RIGHT = (4, 5, 6)
 
 @dataclass
 class Layer:
-    """One call of a module; what is inside of it is counted in `flops`, but not in `parameters`."""
+    """One call of a module; `flops` includes its submodules, `parameters` does not."""
 
     path: str
     kind: str
     depth: int
     inputs: list[tuple[int, ...]] = field(default_factory=list)
     outputs: list[tuple[int, ...]] = field(default_factory=list)
-    parameters: int = 0  # its own, the first time that they are met
+    parameters: int = 0  # its own, counted at their first occurrence
     flops: int = 0
-    bytes: int = 0  # of what it gave
+    bytes: int = 0  # of its result
 
     def row(self) -> tuple[str, ...]:
         name = "  " * self.depth + (self.path.rpartition(".")[2] or self.kind)
@@ -69,16 +69,16 @@ class Summary:
     buffers: int
     parameter_bytes: int
     buffer_bytes: int
-    uncounted: list[str] = field(default_factory=list)  # calls whose work is in no figure
+    uncounted: list[str] = field(default_factory=list)  # calls whose work is not counted
 
     @property
     def flops(self) -> int:
-        """Additions and multiplications of one forward."""
+        """Additions and multiplications of one forward pass."""
         return sum(layer.flops for layer in self.layers if layer.depth == 0)
 
     @property
     def output_bytes(self) -> int:
-        """Of what layers gave that have no others inside: about what a backward has to keep."""
+        """Bytes of the results of innermost layers: about what a backward has to keep."""
         innermost = [
             layer
             for layer, after in zip(self.layers, [*self.layers[1:], None], strict=True)
@@ -112,7 +112,7 @@ class Summary:
         return as_piece(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, which JSON can hold."""
+        """The summary as plain values that JSON can hold."""
         return {
             "format": "tautograd summary",
             "version": 1,
@@ -130,13 +130,13 @@ class Summary:
         }
 
     def page(self) -> str:
-        """One file of HTML that needs nothing else."""
+        """One self-contained HTML file."""
         from .summary_page import as_page
 
         return as_page(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as a page or as JSON: `.html` or `.json` says which. Whole, or not at all."""
+        """Write it, atomically, as a page or as JSON, depending on the extension: `.html` or `.json`."""
         from ..._files.atomic import replacing
         from ..._files.printable import utf8
 
@@ -153,9 +153,9 @@ class Summary:
 
 
 def summary(model: Any, *inputs: Any, **named: Any) -> Summary:
-    """Run a model once on these inputs, without gradients, and tell what each layer was and cost.
+    """Run a model once on these inputs, without gradients, and report what each layer was and cost.
 
-    The model's mode and its buffers are as they were afterwards: it runs in eval mode.
+    It runs in eval mode; the model's mode and its buffers are restored afterwards.
     """
     tensors = [t for t in NESTS.leaves((inputs, named)) if is_tensor(t)]
     tensors += list(model.parameters())
@@ -176,7 +176,7 @@ def summary(model: Any, *inputs: Any, **named: Any) -> Summary:
 
 
 class Watch(ModuleCalls):
-    """Watches calls of modules; of the first one that is in no other, `found` is the summary."""
+    """Watches module calls; for the first outermost one, `found` receives the summary."""
 
     def __init__(self, engine: Any) -> None:
         super().__init__(engine)
@@ -234,14 +234,14 @@ class Watch(ModuleCalls):
             self.uncounted.add(name)
         if counter is None:
             return function(*args, **kwargs)
-        self._counting = True  # what it calls itself is part of it
+        self._counting = True  # whatever it calls itself is part of it
         try:
             result = function(*args, **kwargs)
         finally:
             self._counting = False
         try:
             flops = counter(args, kwargs, result)
-        except (AttributeError, IndexError, KeyError, TypeError):  # called in a way not foreseen
+        except (AttributeError, IndexError, KeyError, TypeError):  # called in an unforeseen way
             self.uncounted.add(name)
             return result
         for layer in self._open:
@@ -273,7 +273,7 @@ def _shapes(shapes: list[tuple[int, ...]]) -> str:
 
 
 def large(count: int) -> str:
-    """`1.23 M`; nothing for none."""
+    """`1.23 M`; empty for zero."""
     for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= size:
             return f"{count / size:.3g} {letter}"
@@ -281,7 +281,7 @@ def large(count: int) -> str:
 
 
 def memory(count: int) -> str:
-    """`1.5 MiB`; nothing for none."""
+    """`1.5 MiB`; empty for zero."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.3g} {unit}"

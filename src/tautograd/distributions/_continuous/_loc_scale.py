@@ -1,4 +1,4 @@
-"""Distributions of the real line that are moved by `loc` and stretched by `scale`."""
+"""Distributions on the real line, shifted by `loc` and scaled by `scale`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..distribution import Distribution
 
 
 class LocScale(Distribution):
-    """Takes both parameters; a density of its own is left to each distribution."""
+    """Takes both parameters; each subclass defines its density."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -1,4 +1,4 @@
-"""The beta distribution: the first part of a Dirichlet distribution of two."""
+"""The beta distribution: the first component of a two-dimensional Dirichlet distribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """Shares between 0 and 1: X / (X + Y) of gamma numbers with these concentrations."""
+    """X / (X + Y) of gamma numbers with these concentrations."""
 
     arg_constraints = {
         "concentration1": constraints.positive,
@@ -53,12 +53,12 @@ class Beta(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        """The share of the first concentration."""
+        """The first concentration's fraction of their sum."""
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
     def mode(self) -> Tensor:
-        """As of the Dirichlet distribution."""
+        """The Dirichlet distribution's."""
         return self._dirichlet.mode[..., 0]
 
     @property
@@ -68,7 +68,7 @@ class Beta(ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """The first part of a Dirichlet draw."""
+        """The first component of a Dirichlet draw."""
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Tensor:
-        """As of the Dirichlet distribution."""
+        """The Dirichlet distribution's."""
         return self._dirichlet.entropy()
 
     @property

@@ -1,4 +1,4 @@
-"""The Cauchy distribution, which has neither mean nor variance."""
+"""The Cauchy distribution, which has no mean and no variance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(LocScale):
-    """The quotient of two normal numbers, around `loc`; half of the draws are within `scale`."""
+    """The ratio of two normal numbers, around `loc`; half of the draws are within `scale`."""
 
     _expanded = ("loc", "scale")
 
@@ -38,7 +38,7 @@ class Cauchy(LocScale):
         return self._constant(math.inf)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """`loc` and a multiple of `scale`."""
+        """`loc` plus a multiple of `scale`."""
         eps = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale
 
@@ -49,12 +49,12 @@ class Cauchy(LocScale):
         return -math.log(math.pi) - self.scale.log() - (z**2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """By the arc tangent."""
+        """Computed by the arc tangent."""
         self._check(value)
         return torch.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        """By the tangent."""
+        """Computed by the tangent."""
         return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""The chi-squared distribution: a gamma distribution by another parameter."""
+"""The chi-squared distribution: a gamma distribution with a single parameter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The continuous Bernoulli distribution: λ^x (1 - λ)^(1 - x) on [0, 1], made to integrate to 1.
+"""The continuous Bernoulli distribution: λ^x (1 - λ)^(1 - x) on [0, 1], normalised.
 
-Loaiza-Ganem and Cunningham, 2019. Its formulas divide nought by nought at λ = 1/2; between the two
-limits `lims` their Taylor series stand in.
+Loaiza-Ganem and Cunningham, 2019. Its formulas are 0/0 at λ = 1/2; between the two
+limits `lims` their Taylor series are used instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
-    """Numbers in [0, 1]; `probs` is λ, which is no probability here, and `logits` its log-odds."""
+    """Numbers in [0, 1]; `probs` is λ, which is not a probability here, and `logits` its log-odds."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -41,7 +41,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     ) -> None:
         self._set_either(probs, logits)
         if probs is not None:
-            # Before they are clamped, after which they would always be valid.
+            # Validate before clamping, after which they would always be valid.
             if validate_args is not None and not constraints.unit_interval.check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
             self.__dict__["probs"] = clamp_probs(self.probs)
@@ -67,7 +67,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def _cut_probs(self) -> Tensor:
         """λ, moved out of the unstable region."""
-        outside = self._outside_unstable_region()  # which says what is wrong with the limits
+        outside = self._outside_unstable_region()  # raises if the limits are invalid
         limit = self._unstable_region()[0] * torch.ones_like(self.probs)
         return torch.where(outside, self.probs, limit)
 
@@ -77,7 +77,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _cont_bern_log_norm(self) -> Tensor:
         """The log of the normalising constant, 2 artanh(1 - 2λ) / (1 - 2λ)."""
         cut = self._cut_probs()
-        # Each side of 1/2 in its own formula, with a harmless value where the other holds.
+        # Each branch in its own formula, with a harmless value where the other applies.
         low = torch.where(torch.le(cut, 0.5), cut, torch.zeros_like(cut))
         high = torch.where(torch.ge(cut, 0.5), cut, torch.ones_like(cut))
         below = torch.where(
@@ -134,7 +134,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return unnormalized + self._cont_bern_log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a draw up to `value`."""
+        """The probability of a draw of at most `value`."""
         self._check(value)
         cut = self._cut_probs()
         mass = torch.pow(cut, value) * torch.pow(1.0 - cut, 1.0 - value) + cut - 1.0

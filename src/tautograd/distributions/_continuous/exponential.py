@@ -49,7 +49,7 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Times at rate 1, divided by the rate."""
+        """Samples at rate 1, divided by the rate."""
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The quotient of two chi-squared numbers, each per degree of freedom."""
+    """The ratio of two chi-squared numbers, each divided by its degrees of freedom."""
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
@@ -39,26 +39,26 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """Defined above two lower degrees of freedom."""
+        """Defined for `df2` above 2."""
         df2 = self._df2_above(2)
         return df2 / (df2 - 2)
 
     @property
     def mode(self) -> Tensor:
-        """Defined above two upper degrees of freedom."""
+        """Defined for `df1` above 2."""
         mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         mode[self.df1 <= 2] = nan
         return mode
 
     @property
     def variance(self) -> Tensor:
-        """Defined above four lower degrees of freedom."""
+        """Defined for `df2` above 4."""
         df2 = self._df2_above(4)
         above = 2 * df2.pow(2) * (self.df1 + df2 - 2)
         return above / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape: Sequence[int] = Size(())) -> Tensor:
-        """The quotient of two gamma numbers, kept above zero."""
+        """The ratio of two gamma numbers, kept above zero."""
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).view(shape)
         below = self._gamma2.rsample(sample_shape).view(shape)

@@ -15,7 +15,7 @@ __all__ = ["Gamma"]
 
 
 class Gamma(ExponentialFamily):
-    """Sums of `concentration` many exponential times of this `rate`, for any positive number."""
+    """The sum of `concentration` exponential times with this `rate`, extended to all positive numbers."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -50,11 +50,11 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Numbers of rate 1, divided by the rate; gradients reach the concentration, too."""
+        """Samples at rate 1, divided by the rate; gradients reach the concentration, too."""
         shape = self._extended_shape(sample_shape)
         standard = torch._standard_gamma(self.concentration.expand(shape))
         value = standard / self.rate.expand(shape)
-        # Written past the graph: a number that vanished stays inside the support.
+        # Written without recording: a number that underflowed to zero stays inside the support.
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)
         return value
 

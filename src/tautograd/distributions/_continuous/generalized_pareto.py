@@ -1,4 +1,4 @@
-"""The generalized Pareto distribution: what lies beyond a high threshold."""
+"""The generalized Pareto distribution: the excess over a high threshold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """Excesses over `loc`; `concentration` is the tail's weight: 0 is exponential, below 0 bounded."""
+    """Excesses over `loc`; `concentration` is the tail's weight: exponential at 0, bounded below 0."""
 
     arg_constraints = {
         "loc": constraints.real,
@@ -62,7 +62,7 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - torch.where(is_zero, z, bent)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of a draw beyond `value`."""
+        """The logarithm of the probability of a draw above `value`."""
         self._check(value)
         z = self._z(value)
         is_zero, weight = self._weight()
@@ -73,7 +73,7 @@ class GeneralizedPareto(Distribution):
         return torch.log1p(-torch.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a draw up to `value`."""
+        """The probability of a draw of at most `value`."""
         return torch.exp(self.log_cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -110,6 +110,6 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
-        """From `loc` on; up to an end where the concentration is negative."""
+        """From `loc` on; bounded above if the concentration is negative."""
         end = self.loc - self.scale / self.concentration
         return constraints.interval(self.loc, torch.where(self.concentration < 0, end, inf))

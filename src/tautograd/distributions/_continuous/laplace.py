@@ -29,7 +29,7 @@ class Laplace(Symmetric, LocScale):
         return (2**0.5) * self.scale
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """The quantile of a uniform number, taken from (-1, 1) for the side."""
+        """The quantile of a uniform number from (-1, 1), whose sign chooses the side."""
         shape = self._extended_shape(sample_shape)
         u = self.loc.new(shape).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
@@ -40,7 +40,7 @@ class Laplace(Symmetric, LocScale):
         return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Half, and what lies between the middle and the value."""
+        """One half, plus or minus the probability between `loc` and the value."""
         self._check(value)
         apart = value - self.loc
         return 0.5 - 0.5 * apart.sign() * torch.expm1(-apart.abs() / self.scale)

@@ -40,7 +40,7 @@ class Normal(Symmetric, LocScale, ExponentialFamily):
             return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """`loc` and a multiple of `scale`."""
+        """`loc` plus a multiple of `scale`."""
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + eps * self.scale
@@ -53,13 +53,13 @@ class Normal(Symmetric, LocScale, ExponentialFamily):
         return -((value - self.loc) ** 2) / (2 * var) - self.scale.log() - log_root
 
     def cdf(self, value: Tensor) -> Tensor:
-        """By the error function."""
+        """Computed by the error function."""
         self._check(value)
         z = (value - self.loc) * self.scale.reciprocal() / math.sqrt(2)
         return 0.5 * (1 + torch.erf(z))
 
     def icdf(self, value: Tensor) -> Tensor:
-        """By the inverse of the error function."""
+        """Computed by the inverse error function."""
         return self.loc + self.scale * torch.erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Tensor:

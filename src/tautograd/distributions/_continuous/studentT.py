@@ -17,7 +17,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Normal numbers over the root of chi-squared ones per degree of freedom."""
+    """A normal number over the root of a chi-squared one divided by its degrees of freedom."""
 
     arg_constraints = {
         "df": constraints.positive,
@@ -42,7 +42,7 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """`loc`, where there is a mean: above one degree of freedom."""
+        """`loc`, if there is a mean: above one degree of freedom."""
         mean = self.loc.clone(memory_format=torch.contiguous_format)
         mean[self.df <= 1] = nan
         return mean
@@ -64,7 +64,7 @@ class StudentT(Distribution):
         return result
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """A normal number over the root of a chi-squared one per degree of freedom."""
+        """A normal number over the root of a chi-squared one divided by its degrees of freedom."""
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         z = self._chi2.rsample(sample_shape)

@@ -15,7 +15,7 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Numbers from `low` up to but not including `high`."""
+    """Numbers from `low` (inclusive) to `high` (exclusive)."""
 
     has_rsample = True
     _expanded = ("low", "high")
@@ -48,7 +48,7 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """NaN: no value is likelier than another."""
+        """NaN: all values are equally likely."""
         return nan * self.high
 
     @property
@@ -62,7 +62,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """`low` and a part of the width."""
+        """`low` plus a fraction of the width."""
         shape = self._extended_shape(sample_shape)
         part = torch.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + part * (self.high - self.low)
@@ -75,12 +75,12 @@ class Uniform(Distribution):
         return torch.log(from_low.mul(below_high)) - torch.log(self.high - self.low)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """How much of the width lies below."""
+        """The fraction of the width below the value."""
         self._check(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """`low` and that part of the width."""
+        """`low` plus that fraction of the width."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:

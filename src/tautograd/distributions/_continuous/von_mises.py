@@ -17,7 +17,7 @@ from ..utils import lazy_property
 __all__ = ["VonMises"]
 
 # Abramowitz and Stegun 9.8.1 to 9.8.4: the modified Bessel functions of order 0 and 1, as polynomials
-# in (x / 3.75)² up to 3.75 and in 3.75 / x beyond, where exp(x) / √x is taken out; constants first.
+# in (x / 3.75)² up to 3.75 and in 3.75 / x beyond, with exp(x) / √x factored out; constants first.
 _UP_TO = 3.75
 _SMALL = (
     (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.360768e-1, 0.45813e-2),
@@ -54,15 +54,17 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     return torch.where(x < _UP_TO, small.log(), large)
 
 
-# A try succeeds with a probability of 0.65 or more, so that after these only what never can is left.
+# A try succeeds with a probability of 0.65 or more, so after these tries only hopeless ones remain.
 _TRIES = 200
 
 
 def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x: Tensor) -> Tensor:
-    """Best and Fisher's method (1979): from a wrapped Cauchy distribution, three numbers a try.
+    """Best and Fisher's method (1979): rejection from a wrapped Cauchy distribution, three numbers per
+    try.
 
-    No try succeeds where the concentration is 0 or no number, which gives NaN, nor where it is so large that proposals
-    around 1 cannot be told apart; there the distribution is the normal one of that precision.
+    No try succeeds if the concentration is 0 or NaN, which gives NaN, nor if it is so large that
+    proposals around 1 are indistinguishable; there the distribution is the normal one of that
+    precision.
     """
     done = torch.zeros(x.shape, dtype=torch.bool, device=loc.device)
     for _ in range(_TRIES):
@@ -82,7 +84,7 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
 
 
 class VonMises(Symmetric, Distribution):
-    """Angles around `loc`, the closer the larger `concentration` is; computed in double precision."""
+    """Angles around `loc`, more concentrated for larger `concentration`; computed in double precision."""
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
@@ -115,7 +117,7 @@ class VonMises(Symmetric, Distribution):
         kappa = self._concentration
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
-        # Where kappa is small the difference in rho cancels: 1/κ + κ is its expansion.
+        # For small kappa the difference in rho cancels: use its expansion 1/κ + κ.
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
@@ -127,7 +129,7 @@ class VonMises(Symmetric, Distribution):
             return drawn.to(self.loc.dtype)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """Made anew from expanded parameters."""
+        """Rebuilt from expanded parameters."""
         validate_args = self.__dict__.get("_validate_args")
         loc, concentration = (p.expand(batch_shape) for p in (self.loc, self.concentration))
         return type(self)(loc, concentration, validate_args=validate_args)

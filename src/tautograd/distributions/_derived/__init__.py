@@ -1,1 +1,1 @@
-"""Distributions that are made of others: transformed, reinterpreted, mixed, relaxed."""
+"""Distributions composed of others: transformed, reinterpreted, mixed, relaxed."""

@@ -1,4 +1,4 @@
-"""The upper half of a distribution that is symmetric around zero: |x| of its draws."""
+"""The upper half of a distribution that is symmetric around zero: |x| for its draws x."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Half(TransformedDistribution):
         return torch.where(value >= 0, log_prob, -inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """What lies on both sides of zero."""
+        """The probability on both sides of zero."""
         self._check(value)
         return 2 * self.base_dist.cdf(value) - 1  # type: ignore[no-any-return]
 
@@ -49,5 +49,5 @@ class Half(TransformedDistribution):
         return self.base_dist.icdf((prob + 1) / 2)  # type: ignore[no-any-return]
 
     def entropy(self) -> Tensor:
-        """log 2 less than the whole has."""
+        """The whole distribution's minus log 2."""
         return self.base_dist.entropy() - math.log(2)  # type: ignore[no-any-return]

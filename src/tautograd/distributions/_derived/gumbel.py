@@ -1,4 +1,4 @@
-"""The Gumbel distribution: the largest of many."""
+"""The Gumbel distribution: the maximum of many draws."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The log density, in its own formula: through the transforms, digits would be lost."""
+        """The log density by a direct formula: through the transforms, digits would be lost."""
         self._check(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()

@@ -29,7 +29,7 @@ class HalfCauchy(Half):
         return torch.full_like(self.scale.expand(self._extended_shape()), math.inf)
 
     def log_prob(self, value: Any) -> Tensor:
-        """Twice the density, above zero; where nothing is validated, a number will do."""
+        """Twice the density, above zero; without validation, `value` may be a number."""
         self._check(value)
         kind: dict[str, Any] = {"dtype": self.scale.dtype, "device": self.scale.device}
         return super().log_prob(torch.as_tensor(value, **kind))

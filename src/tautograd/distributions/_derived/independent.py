@@ -1,4 +1,4 @@
-"""Some of a distribution's batch dimensions, taken as parts of one event."""
+"""Reinterprets some of a distribution's batch dimensions as parts of one event."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ D = TypeVar("D", bound=Distribution)
 
 
 class Independent(Distribution, Generic[D]):
-    """The base distribution, with its last `reinterpreted_batch_ndims` batch dimensions in the event.
+    """The base distribution, with its last `reinterpreted_batch_ndims` batch dimensions moved into the
+    event.
 
-    `Independent(Normal(loc, scale), 1)` has the shapes of a multivariate normal distribution, with
+    `Independent(Normal(loc, scale), 1)` has the shapes of a multivariate normal distribution with
     a diagonal covariance.
     """
 
@@ -53,7 +54,7 @@ class Independent(Distribution, Generic[D]):
 
     @property
     def has_enumerate_support(self) -> bool:
-        """As the base, unless dimensions are taken together."""
+        """As the base, unless dimensions are reinterpreted."""
         if self.reinterpreted_batch_ndims > 0:
             return False
         return self.base_dist.has_enumerate_support  # type: ignore[no-any-return]
@@ -87,7 +88,7 @@ class Independent(Distribution, Generic[D]):
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """The base's, if no dimensions are taken together."""
+        """The base's, if no dimensions are reinterpreted."""
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand=expand)

@@ -1,4 +1,4 @@
-"""The Kumaraswamy distribution: like a beta distribution, with a closed form."""
+"""The Kumaraswamy distribution: similar to a beta distribution, with closed forms."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        """The second moment less the square of the first."""
+        """The second moment minus the square of the first."""
         second = _moments(self.concentration1, self.concentration0, 2)
         return second - torch.pow(self.mean, 2)
 

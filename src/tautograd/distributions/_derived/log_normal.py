@@ -47,5 +47,5 @@ class LogNormal(TransformedDistribution):
         return square.expm1() * (2 * self.loc + square).exp()
 
     def entropy(self) -> Tensor:
-        """The normal's, and the mean of the logarithm."""
+        """The normal distribution's, plus the mean of the logarithm."""
         return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The logistic-normal distribution: normal numbers broken into shares."""
+"""The logistic-normal distribution: normal numbers mapped onto the simplex."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """n normal numbers as n + 1 shares, by breaking sticks."""
+    """n normal numbers mapped to n + 1 parts of a simplex by stick breaking."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

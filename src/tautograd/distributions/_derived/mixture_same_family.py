@@ -16,7 +16,7 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """A component, chosen by a `Categorical`, and a draw of it.
+    """A draw from a component that is chosen by a `Categorical`.
 
     The components are the last batch dimension of one distribution.
     """
@@ -76,7 +76,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """What chooses the component."""
+        """The distribution that chooses the component."""
         return self._mixture_distribution
 
     @property
@@ -85,36 +85,36 @@ class MixtureSameFamily(Distribution):
         return self._component_distribution
 
     def _weighted(self, values: Tensor) -> Tensor:
-        """The mean over components."""
+        """The weighted mean over components."""
         probs = self._pad_mixture_dimensions(self.mixture_distribution.probs)
         return torch.sum(probs * values, dim=-1 - self._event_ndims)
 
     @property
     def mean(self) -> Tensor:
-        """The components' means, weighted."""
+        """The weighted mean of the components' means."""
         return self._weighted(self.component_distribution.mean)
 
     @property
     def variance(self) -> Tensor:
-        """The mean of the variances, and the variance of the means."""
+        """The mean of the variances plus the variance of the means."""
         within = self._weighted(self.component_distribution.variance)
         apart = self.component_distribution.mean - self._pad(self.mean)
         return within + self._weighted(apart.pow(2.0))
 
     def cdf(self, x: Tensor) -> Tensor:
-        """The components', weighted."""
+        """The weighted mean of the components'."""
         cdf = self.component_distribution.cdf(self._pad(x))
         return torch.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """The log of the components' densities, weighted."""
+        """The log of the components' weighted densities."""
         self._check(x)
         of_components = self.component_distribution.log_prob(self._pad(x))
         weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(of_components + weights, dim=-1)
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Draws of all components, of which one is chosen for each."""
+        """Draw from all components, and choose one for each sample."""
         with torch.no_grad():
             dim = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -1,4 +1,4 @@
-"""The Bernoulli distribution, relaxed to numbers between 0 and 1 that gradients go through.
+"""The Bernoulli distribution, relaxed to numbers between 0 and 1 so that draws are differentiable.
 
 Maddison et al. (2017), "The concrete distribution"; Jang et al. (2017), "Categorical
 reparametrization with Gumbel-softmax".
@@ -42,7 +42,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         super().__init__(self._param.size(), validate_args=validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """The log-odds, and those of a uniform number, over the temperature."""
+        """The log-odds plus those of a uniform number, divided by the temperature."""
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
@@ -58,7 +58,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers in (0, 1), the nearer to 0 and 1 the lower the temperature."""
+    """Numbers in (0, 1), closer to 0 and 1 for lower temperatures."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

@@ -1,4 +1,5 @@
-"""The one-hot categorical distribution, relaxed to points of the simplex that gradients go through.
+"""The one-hot categorical distribution, relaxed to points of the simplex so that draws are
+differentiable.
 
 Maddison et al. (2017), "The concrete distribution"; Jang et al. (2017), "Categorical
 reparametrization with Gumbel-softmax".
@@ -25,7 +26,7 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(OverCategorical):
     """The logarithms of `RelaxedOneHotCategorical`'s draws."""
 
-    support = constraints.real_vector  # the draws lie on a surface in it
+    support = constraints.real_vector  # the draws lie on a surface within it
     has_rsample = True
     _expanded = ()
     _parts = ("_categorical",)
@@ -43,7 +44,7 @@ class ExpRelaxedCategorical(OverCategorical):
         self._begin(validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """The logits and Gumbel numbers, over the temperature, normalised."""
+        """The logits plus Gumbel numbers, divided by the temperature, normalised."""
         shape = self._extended_shape(sample_shape)
         kind: dict[str, Any] = {"dtype": self.logits.dtype, "device": self.logits.device}
         u = clamp_probs(torch.rand(shape, **kind))
@@ -62,7 +63,7 @@ class ExpRelaxedCategorical(OverCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Points of the simplex, the nearer to a corner the lower the temperature."""
+    """Points of the simplex, closer to a corner for lower temperatures."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

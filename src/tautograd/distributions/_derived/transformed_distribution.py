@@ -1,4 +1,4 @@
-"""A distribution whose draws go through transforms: log p(y) = log p(x) - log |dy/dx|."""
+"""A distribution with transformed draws: log p(y) = log p(x) - log |dy/dx|."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of t(x), for x of the base and t one transform or a list of them.
+    """The distribution of t(x), for x from the base and t one transform or a list of them.
 
-    An event is as large as the base's and as the transforms need it to be.
+    The event shape is the base's, enlarged as the transforms require.
     """
 
     arg_constraints: Any = {}
@@ -46,7 +46,7 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {taken}, but got "
                 f"{base_shape}."
             )
-        # The transforms' own parameters may have a larger batch than the base has.
+        # The transforms' own parameters may have a larger batch than the base.
         shape = Size(whole.forward_shape(base_shape))
         needed = whole.inverse_shape(shape)
         if base_shape != needed:
@@ -74,7 +74,7 @@ class TransformedDistribution(Distribution):
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
-        """What the last transform gives."""
+        """The codomain of the last transform."""
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain
@@ -101,7 +101,7 @@ class TransformedDistribution(Distribution):
         return self._transformed(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The base's at what the value came from, less the logs of the Jacobians."""
+        """The base's at the value's preimage, minus the logs of the Jacobians."""
         self._check(value)
         event_dim = len(self.event_shape)
         log_prob: Any = 0.0
@@ -117,7 +117,7 @@ class TransformedDistribution(Distribution):
         return log_prob + base_log_prob  # type: ignore[no-any-return]
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
-        """The value, or 1 less the value where the transforms together fall."""
+        """The value, or 1 minus the value if the composed transforms are decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
@@ -126,7 +126,7 @@ class TransformedDistribution(Distribution):
         return sign * (value - 0.5) + 0.5  # type: ignore[no-any-return]
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The base's at what the value came from."""
+        """The base's at the value's preimage."""
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
         if self._validate_args:

@@ -1,4 +1,4 @@
-"""The Weibull distribution: lifetimes whose rate of failure changes with age."""
+"""The Weibull distribution: lifetimes with an age-dependent failure rate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        """The second moment less the square of the mean."""
+        """The second moment minus the square of the mean."""
         second = torch.exp(torch.lgamma(1 + 2 * self.concentration_reciprocal))
         first = torch.exp(2 * torch.lgamma(1 + self.concentration_reciprocal))
         return self.scale.pow(2) * (second - first)

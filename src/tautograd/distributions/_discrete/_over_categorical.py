@@ -1,4 +1,4 @@
-"""Distributions over the classes of a `Categorical`, which they hold: its parameters are theirs."""
+"""Distributions over the classes of a `Categorical`, which holds their parameters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class OverCategorical(Distribution):
     _param: Tensor = delegated("_categorical._param", "What was given.")
 
     def _choose_from(self, probs: Any, logits: Any) -> None:
-        """Hold the distribution of classes, one of whose two parameters is given."""
+        """Create the distribution of classes from one of its two parameters."""
         self._categorical = Categorical(probs, logits)
 
     def _begin(self, validate_args: bool | None) -> None:
-        """Begin with the classes' batch, and one number for each class in an event."""
+        """Initialise with the classes' batch shape, and one number for each class in an event."""
         classes = self._categorical
         Distribution.__init__(
             self, classes.batch_shape, classes.param_shape[-1:], validate_args=validate_args

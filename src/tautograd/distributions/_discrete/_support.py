@@ -1,4 +1,4 @@
-"""Listing the values of a discrete distribution along a first dimension."""
+"""Lists the values of a discrete distribution along a first dimension."""
 
 from __future__ import annotations
 

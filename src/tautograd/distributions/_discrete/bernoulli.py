@@ -43,7 +43,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     @property
     def mode(self) -> Tensor:
-        """The likelier value; NaN where both are alike."""
+        """The more likely value; NaN if both are equally likely."""
         mode = (self.probs >= 0.5).to(self.probs)
         mode[self.probs == 0.5] = nan
         return mode

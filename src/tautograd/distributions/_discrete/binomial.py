@@ -45,7 +45,7 @@ class Binomial(ProbsOrLogits):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
-        """Whole numbers up to the number of trials."""
+        """Integers up to the number of trials."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
@@ -74,7 +74,7 @@ class Binomial(ProbsOrLogits):
         self._check(value)
         n, logits = self.total_count, self.logits
         log_n, log_k, log_rest = (torch.lgamma(x + 1) for x in (n, value, n - value))
-        # k log p + (n - k) log(1 - p) = k logit - n log(1 + e^logit), which is written for either
+        # k log p + (n - k) log(1 - p) = k logit - n log(1 + e^logit), written for either
         # sign of the logit: n max(logit, 0) + n log1p(e^-|logit|).
         softplus = n * _clamp_by_zero(logits) + n * torch.log1p(torch.exp(-torch.abs(logits)))
         return value * logits - log_k - log_rest - (softplus - log_n)
@@ -92,7 +92,7 @@ class Binomial(ProbsOrLogits):
         return -(torch.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """0 up to the number of trials, which is to be the same for all."""
+        """0 up to the number of trials, which must be the same for all."""
         count = 1 + self._one_count("enumerate_support")
         values = torch.arange(count, dtype=self._param.dtype, device=self._param.device)
         return enumerated(values, self._batch_shape, expand)

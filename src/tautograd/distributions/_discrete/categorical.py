@@ -52,17 +52,17 @@ class Categorical(ProbsOrLogits):
 
     @property
     def mean(self) -> Tensor:
-        """NaN: classes are no numbers."""
+        """NaN: classes are not numbers."""
         return self._undefined_moment()
 
     @property
     def mode(self) -> Tensor:
-        """The likeliest class."""
+        """The most likely class."""
         return self.probs.argmax(dim=-1)
 
     @property
     def variance(self) -> Tensor:
-        """NaN: classes are no numbers."""
+        """NaN: classes are not numbers."""
         return self._undefined_moment()
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
@@ -79,7 +79,7 @@ class Categorical(ProbsOrLogits):
         return log_pmf.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        """The entropy; a class without a chance adds nothing."""
+        """The entropy; a class of probability zero contributes nothing."""
         logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 

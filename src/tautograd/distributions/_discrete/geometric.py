@@ -16,7 +16,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogits):
-    """How many trials fail before one succeeds, with probability `probs` each."""
+    """The number of failures before the first success, with probability `probs` per trial."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
@@ -69,10 +69,10 @@ class Geometric(ProbsOrLogits):
         self._check(value)
         value, probs = broadcast_all(value, self.probs)
         probs = probs.clone(memory_format=torch.contiguous_format)
-        probs[(probs == 1) & (value == 0)] = 0  # no failure among no trials: 0 log 0 is 0
+        probs[(probs == 1) & (value == 0)] = 0  # no failure in no trials: 0 log 0 is 0
         return value * (-probs).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        """That of one trial, times the mean number of trials."""
+        """The entropy of one trial, times the mean number of trials."""
         one = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
         return one / self.probs

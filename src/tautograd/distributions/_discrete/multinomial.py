@@ -17,7 +17,7 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(OverCategorical):
-    """How often each class comes in `total_count` draws of it."""
+    """The count of each class in `total_count` draws."""
 
     _expanded = ()
     _parts = ("_categorical", "_binomial")
@@ -36,13 +36,13 @@ class Multinomial(OverCategorical):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         self._choose_from(probs, logits)
-        # The count of each class by itself.
+        # The marginal count of each class.
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         self._begin(validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
-        """Counts that add up to no more than the draws."""
+        """Counts that sum to at most the number of draws."""
         return constraints.multinomial(self.total_count)
 
     @property
@@ -56,7 +56,7 @@ class Multinomial(OverCategorical):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Draws: classes, counted."""
+        """Draw classes, and count them."""
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count,)) + sample_shape).movedim(0, -1)
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
@@ -64,7 +64,7 @@ class Multinomial(OverCategorical):
         return counts.type_as(self.probs)
 
     def entropy(self) -> Tensor:
-        """That of the draws in their order, less that of the order."""
+        """The entropy of the ordered draws minus that of their order."""
         n = torch.tensor(self.total_count)
         ordered = n * self._categorical.entropy() - torch.lgamma(n + 1)
         counts = self._binomial.enumerate_support(expand=False)[1:]
@@ -77,5 +77,5 @@ class Multinomial(OverCategorical):
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone(memory_format=torch.contiguous_format)
         ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
-        logits[(value == 0) & (logits == -inf)] = 0  # a class without a chance that did not come
+        logits[(value == 0) & (logits == -inf)] = 0  # an impossible class that was not drawn
         return ways + (logits * value).sum(-1)

@@ -17,9 +17,9 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """How many trials succeed (with probability `probs`) before `total_count` have failed.
+    """The number of successes (with probability `probs`) before `total_count` failures.
 
-    It is a Poisson distribution whose rate is a gamma number, so `total_count` may be any number.
+    It is a Poisson distribution with a gamma-distributed rate, so `total_count` need not be an integer.
     """
 
     arg_constraints = {
@@ -54,7 +54,7 @@ class NegativeBinomial(ProbsOrLogits):
 
     @property
     def variance(self) -> Tensor:
-        """The mean over 1 - p."""
+        """The mean divided by 1 - p."""
         return self.mean / torch.sigmoid(-self.logits)
 
     @lazy_property
@@ -73,5 +73,5 @@ class NegativeBinomial(ProbsOrLogits):
         count = self.total_count
         powers = count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = -torch.lgamma(count + value) + torch.lgamma(1.0 + value) + torch.lgamma(count)
-        # No failure to wait for and no success: one way, where lgamma has infinities.
+        # No failure to wait for and no success: a single outcome, where lgamma has infinities.
         return powers - ways.masked_fill(count + value == 0.0, 0.0)

@@ -15,7 +15,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(OverCategorical):
-    """`Categorical`, with one-hot vectors for indices."""
+    """`Categorical`, with one-hot vectors instead of indices."""
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -38,7 +38,7 @@ class OneHotCategorical(OverCategorical):
 
     @property
     def mode(self) -> Tensor:
-        """The likeliest class."""
+        """The most likely class."""
         probs = self._categorical.probs
         return one_hot(probs.argmax(dim=-1), num_classes=probs.shape[-1]).to(probs)
 
@@ -58,11 +58,11 @@ class OneHotCategorical(OverCategorical):
         return self._categorical.log_prob(value.max(-1)[1])
 
     def entropy(self) -> Tensor:
-        """That of the classes."""
+        """The entropy of the classes."""
         return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """The rows of the unit matrix."""
+        """The rows of the identity matrix."""
         n, batch = self.event_shape[0], self.batch_shape
         values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n, *(1,) * len(batch), n))
@@ -70,7 +70,7 @@ class OneHotCategorical(OverCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """Draws whose gradient is taken as if they were the probabilities (Bengio et al., 2013)."""
+    """Draws with a straight-through gradient, as if they were the probabilities (Bengio et al., 2013)."""
 
     has_rsample = True
 

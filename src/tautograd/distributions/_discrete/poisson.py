@@ -16,7 +16,7 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """How many events happen where `rate` are expected."""
+    """The number of events, if `rate` are expected."""
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -1,4 +1,4 @@
-"""The Dirichlet distribution: random shares."""
+"""The Dirichlet distribution: random points of the simplex."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares along the last dimension that add up to 1: gamma numbers over their sum."""
+    """Components along the last dimension that sum to 1: gamma numbers divided by their sum."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -56,7 +56,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws through which gradients reach the concentrations."""
+        """Draw samples through which gradients reach the concentrations."""
         concentration = self.concentration.expand(self._extended_shape(sample_shape))
         return _Dirichlet.apply(concentration)  # type: ignore[no-any-return]
 
@@ -71,12 +71,12 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        """The concentrations' shares."""
+        """The normalised concentrations."""
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
     def mode(self) -> Tensor:
-        """Inside where the concentrations are above 1; a corner where all are below."""
+        """An interior point if the concentrations are above 1; a corner if all are below."""
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         cornered = (self.concentration < 1).all(dim=-1)
@@ -85,7 +85,7 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        """The variance of each share."""
+        """The variance of each component."""
         total = self.concentration.sum(-1, True)
         above = self.concentration * (total - self.concentration)
         return above / (total.pow(2) * (total + 1))

@@ -22,9 +22,10 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Triangles L for which L Lᵀ is a `dim` × `dim` correlation matrix, of density |L Lᵀ|^(η - 1).
+    """Triangular matrices L for which L Lᵀ is a `dim` × `dim` correlation matrix, of density |L Lᵀ|^(η
+    - 1).
 
-    With the `concentration` η of 1, all correlation matrices are alike.
+    For a `concentration` η of 1, all correlation matrices are equally likely.
     """
 
     arg_constraints = {"concentration": constraints.positive}
@@ -57,19 +58,19 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """Draws, a row at a time: a direction, a length, and the diagonal that makes it 1."""
+        """Draw row by row: a direction, a length, and the diagonal that normalises the row."""
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = torch.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
         direction = normal / normal.norm(dim=-1, keepdim=True)
-        direction[..., 0, :].fill_(0.0)  # the first row has none
+        direction[..., 0, :].fill_(0.0)  # the first row has no direction
         w = torch.sqrt(y) * direction
         left = torch.clamp(1 - torch.sum(w**2, dim=-1), min=torch.finfo(w.dtype).tiny)
         w += torch.diag_embed(left.sqrt())
         return w
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The log density: of the matrix, and of the change from it to its factor.
+        """The log density: of the matrix, plus the change of variables to its factor.
 
         |L Lᵀ|^(η - 1) is Π L_ii^(2η - 2), and the Jacobian Π L_ii^(dim - i).
         """

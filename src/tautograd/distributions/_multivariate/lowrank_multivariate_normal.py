@@ -1,7 +1,7 @@
-"""The multivariate normal distribution whose covariance is W Wᵀ + D, with few columns in W.
+"""The multivariate normal distribution with covariance W Wᵀ + D, where W has few columns.
 
-The determinant lemma and Woodbury's identity lead everything back to the capacitance matrix
-I + Wᵀ D⁻¹ W, which is as small as W has columns.
+The determinant lemma and Woodbury's identity reduce everything to the capacitance matrix
+I + Wᵀ D⁻¹ W, which has only as many rows as W has columns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Ten
 
 
 def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
-    """xᵀ (W Wᵀ + D)⁻¹ x = xᵀ D⁻¹ x less the length of Wᵀ D⁻¹ x in the capacitance's measure."""
+    """xᵀ (W Wᵀ + D)⁻¹ x = xᵀ D⁻¹ x minus the squared norm of Wᵀ D⁻¹ x in the capacitance's metric."""
     projected = _batch_mv(W.mT / D.unsqueeze(-2), x)
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, projected)
 
@@ -94,7 +94,7 @@ class LowRankMultivariateNormal(Symmetric, Distribution):
 
     @lazy_property
     def variance(self) -> Tensor:
-        """The covariance's diagonal."""
+        """The diagonal of the covariance."""
         factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
 
@@ -124,7 +124,7 @@ class LowRankMultivariateNormal(Symmetric, Distribution):
         return self._batched(torch.diag_embed(diagonal.reciprocal()) - A.mT @ A)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """`loc`, W times as many normal numbers as it has columns, and √D times others."""
+        """`loc`, plus W times as many normal numbers as it has columns, plus √D times others."""
         shape = self._extended_shape(sample_shape)
         kind: dict[str, Any] = {"dtype": self.loc.dtype, "device": self.loc.device}
         eps_W = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **kind)

@@ -18,15 +18,15 @@ __all__ = ["MultivariateNormal"]
 
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
-    """Matrices times vectors, whose batches are broadcast together."""
+    """Batched matrix-vector products, with broadcasting."""
     return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
-    """xᵀ (L Lᵀ)⁻¹ x, for batches of triangles L that can be broadcast to those of x.
+    """xᵀ (L Lᵀ)⁻¹ x, for batches of triangular matrices L that broadcast to those of x.
 
-    L is not expanded: each triangle is solved once, for all vectors that belong to it. For that, a
-    dimension of x's batch is taken apart into how often L's is repeated in it and L's own.
+    L is not expanded: each system is solved once, for all vectors that belong to it. For that, each
+    dimension of x's batch is split into L's own size and how often L is repeated along it.
     """
     n = bx.size(-1)
     batch = bx.shape[:-1]
@@ -48,7 +48,7 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
-    """The L of (L Lᵀ)⁻¹ = P: a Cholesky factor from the other corner is L's inverse, transposed."""
+    """The L of (L Lᵀ)⁻¹ = P: the Cholesky factor of P flipped is L's inverse, flipped and transposed."""
     factor = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(factor, (-2, -1)), -2, -1)
     identity = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)
@@ -56,7 +56,7 @@ def _precision_to_scale_tril(P: Tensor) -> Tensor:
 
 
 def half_log_det(tril: Tensor) -> Tensor:
-    """The log determinant of a triangle: half of that of L Lᵀ."""
+    """The log determinant of a triangular matrix: half of that of L Lᵀ."""
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
@@ -74,7 +74,7 @@ class MultivariateNormal(Symmetric, Distribution):
     """Vectors around `loc`, with a covariance, its inverse, or its Cholesky factor.
 
     Exactly one of `covariance_matrix`, `precision_matrix` and `scale_tril` is given; the others
-    follow. What is computed uses `scale_tril`.
+    follow. Computations use `scale_tril`.
     """
 
     arg_constraints = {
@@ -136,12 +136,12 @@ class MultivariateNormal(Symmetric, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The covariance's diagonal."""
+        """The diagonal of the covariance."""
         diagonal = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return diagonal.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
-        """`loc`, and the triangle times standard normal numbers."""
+        """`loc` plus the triangular matrix times standard normal numbers."""
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)

@@ -28,7 +28,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
 
 
 class Wishart(ExponentialFamily):
-    """Sums of x xᵀ over `df` normal vectors, given by their covariance, precision or triangle.
+    """Sums of x xᵀ over `df` normal vectors, given by their covariance, precision or Cholesky factor.
 
     With few degrees of freedom a draw can be singular; such draws are repeated (see `rsample`).
     """
@@ -78,7 +78,7 @@ class Wishart(ExponentialFamily):
 
     @property
     def arg_constraints(self) -> Any:
-        """How many degrees of freedom are needed depends on the matrices' size."""
+        """The required degrees of freedom depend on the size of the matrices."""
         return {
             "covariance_matrix": constraints.positive_definite,
             "precision_matrix": constraints.positive_definite,
@@ -163,10 +163,11 @@ class Wishart(ExponentialFamily):
         sample_shape: Sequence[int] = Size(),
         max_try_correction: int | None = None,
     ) -> Tensor:
-        """Draws by Bartlett's decomposition; up to `max_try_correction` (10) more for each again.
+        """Draw by Bartlett's decomposition; singular draws are repeated up to `max_try_correction` (10)
+        times.
 
-        PyTorch's first look for singular draws takes those that are *not*, with a warning that
-        says the opposite; the numbers it draws anew are part of the stream, so that is kept.
+        PyTorch's first check for singular draws selects those that are *not*, with a warning that
+        says the opposite; the numbers it redraws are part of the stream, so that is kept.
         """
         tries = 10 if max_try_correction is None else max_try_correction
         sample_shape = Size(sample_shape)
@@ -177,7 +178,7 @@ class Wishart(ExponentialFamily):
             for _ in range(tries):
                 new = self._bartlett_sampling(again[again].shape)
                 sample[again] = new
-                still = torch.zeros_like(again)  # a mask of its own: backward needs the old one
+                still = torch.zeros_like(again)  # a separate mask: backward needs the old one
                 still[again] = self._any_of_batch(~self.support.check(new))
                 again = still
                 if not again.any():

@@ -1,8 +1,8 @@
 """Kullback-Leibler divergences: KL(p ‖ q) = ∫ p log(p / q), by a formula for each pair of families.
 
-`_registry` finds the formula, the other modules hold them: `_same` for two of one family,
+`_registry` looks up the formula, the other modules hold them: `_same` for two of one family,
 `_gaussian` for multivariate normal distributions, `_different` for pairs of families, `_unbounded`
-for pairs whose divergence is infinite, because p reaches where q does not.
+for pairs whose divergence is infinite, because p has support where q has none.
 """
 
 from __future__ import annotations

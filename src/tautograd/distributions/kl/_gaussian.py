@@ -24,7 +24,7 @@ from ._registry import register_kl
 
 
 def _batch_trace_XXT(bmat: Tensor) -> Tensor:
-    """tr(X Xᵀ): the sum of the squares."""
+    """tr(X Xᵀ): the sum of squares."""
     rows, columns = bmat.shape[-2:]
     return bmat.reshape(-1, rows * columns).pow(2).sum(-1).reshape(bmat.shape[:-2])
 

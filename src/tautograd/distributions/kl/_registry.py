@@ -1,4 +1,4 @@
-"""Which formula holds for two distributions: the one registered for the nearest of their classes."""
+"""Looks up the formula for two distributions: the one registered for their nearest classes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..distribution import Distribution
 Formula = Callable[[Any, Any], Any]
 
 _KL_REGISTRY: dict[tuple[type, type], Formula] = {}
-_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # what was found, for classes that were asked for
+_KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # lookups so far
 
 
 def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
-    """Decorate a function of p and q that is their divergence, for all of these classes."""
+    """Decorator for a function of p and q that is their divergence, for all of these classes."""
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def declare(formula: Formula) -> Formula:
         _KL_REGISTRY[type_p, type_q] = formula
-        _KL_MEMOIZE.clear()  # what is nearest may have changed
+        _KL_MEMOIZE.clear()  # the nearest class may have changed
         return formula
 
     return declare
@@ -53,7 +53,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     ]
     if not matches:
         return NotImplemented
-    # Which of the two classes is looked at first must not matter.
+    # The result must not depend on which of the two classes is compared first.
     left_p, left_q = _nearest(matches)
     right_q, right_p = _nearest([(q, p) for p, q in matches])
     found, other = _KL_REGISTRY[left_p, left_q], _KL_REGISTRY[right_p, right_q]

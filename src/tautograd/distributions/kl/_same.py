@@ -174,7 +174,7 @@ def _kl_poisson_poisson(p: Any, q: Any) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _kl_transformed_transformed(p: Any, q: Any) -> Tensor:
-    """Under one and the same transform, nothing changes."""
+    """A common transform changes nothing."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)

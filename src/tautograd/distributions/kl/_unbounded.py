@@ -21,7 +21,7 @@ from .._discrete.binomial import Binomial
 from .._discrete.poisson import Poisson
 from ._registry import register_kl
 
-# On all of the line, against what begins at 0 or at a bound; and so on, downwards.
+# The whole line against what begins at 0 or at a bound; and so on, from larger to smaller.
 _ABOVE_ZERO = (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)
 _BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
 _PAIRS: dict[Any, tuple[str, tuple[Any, ...]]] = {

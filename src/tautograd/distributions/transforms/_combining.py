@@ -1,4 +1,4 @@
-"""Transforms around transforms: one after the other, on more dimensions, into another shape."""
+"""Composed transforms: in sequence, on more dimensions, into another shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _widened(constraint: Any, event_dim: int) -> Any:
 
 
 class ComposeTransform(Transform):
-    """Several transforms, applied one after the other."""
+    """Several transforms, applied in sequence."""
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
@@ -37,7 +37,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
-        """What the first part takes, with as many dimensions as any later part needs."""
+        """The domain of the first part, with as many dimensions as any later part needs."""
         if not self.parts:
             return constraints.real
         needed = self.parts[-1].codomain.event_dim
@@ -48,7 +48,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Any:
-        """What the last part gives, with as many dimensions as any earlier part has."""
+        """The codomain of the last part, with as many dimensions as any earlier part has."""
         if not self.parts:
             return constraints.real
         reached = self.parts[0].domain.event_dim
@@ -59,7 +59,7 @@ class ComposeTransform(Transform):
 
     @lazy_property
     def bijective(self) -> bool:
-        """Whether every part is."""
+        """Whether every part is bijective."""
         return all(p.bijective for p in self.parts)
 
     @lazy_property
@@ -69,7 +69,7 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        """The inverses, in the opposite order."""
+        """The inverses, in reverse order."""
         if self._inv is None:
             self._inv = ComposeTransform([p.inv for p in reversed(self.parts)])
             self._inv._inv = self
@@ -82,13 +82,13 @@ class ComposeTransform(Transform):
         return ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The last part of … of the first part of x."""
+        """Apply all parts in order."""
         for part in self.parts:
             x = part(x)
         return x
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum over the parts, which are cached or computed again to see what lies between."""
+        """The sum over the parts, whose intermediate values are cached or recomputed."""
         if not self.parts:
             return torch.zeros_like(x)
         stations = [x]
@@ -118,7 +118,7 @@ class ComposeTransform(Transform):
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions count as parts of one event."""
+    """A transform whose last batch dimensions are reinterpreted as parts of one event."""
 
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
@@ -128,7 +128,7 @@ class IndependentTransform(Transform):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same around the base with a cache of this size."""
+        """The same, with a cache of this size in the base."""
         if self._cache_size == cache_size:
             return self
         base, count = self.base_transform, self.reinterpreted_batch_ndims
@@ -183,7 +183,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The same elements in an event of another shape."""
+    """Reshapes events."""
 
     bijective = True
 
@@ -198,12 +198,12 @@ class ReshapeTransform(Transform):
 
     @constraints.dependent_property
     def domain(self) -> Any:
-        """Real events of the one shape."""
+        """Real events of the input shape."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
     def codomain(self) -> Any:
-        """Real events of the other shape."""
+        """Real events of the output shape."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -223,11 +223,11 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        """The one event shape replaced by the other."""
+        """Replaces one event shape by the other."""
         return self._replaced(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The other way round."""
+        """The reverse."""
         return self._replaced(shape, self.out_shape, self.in_shape)
 
     @staticmethod

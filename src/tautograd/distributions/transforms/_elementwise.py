@@ -1,4 +1,4 @@
-"""Transforms of single numbers: exp, powers, sigmoids, affine maps, cumulative distributions."""
+"""Elementwise transforms: exp, powers, sigmoids, affine maps, cumulative distribution functions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PowerTransform(Transform):
 
 
 def clipped_sigmoid(x: Tensor) -> Tensor:
-    """The sigmoid, kept inside (0, 1), so that it has an inverse."""
+    """The sigmoid, clamped inside (0, 1), so that it has an inverse."""
     limits = torch.finfo(x.dtype)
     return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
@@ -126,7 +126,7 @@ class SoftplusTransform(Stateless):
 
 
 class TanhTransform(Stateless):
-    """y = tanh(x). With `cache_size=1` the inverse is exact at the ends, too."""
+    """y = tanh(x). With `cache_size=1` the inverse is exact at the limits, too."""
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -182,7 +182,7 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self) -> int:
-        """As it was given."""
+        """As passed to the constructor."""
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
@@ -244,7 +244,7 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = F(x), the cumulative function of a distribution."""
+    """y = F(x), the cumulative distribution function of a distribution."""
 
     bijective = True
     codomain = constraints.unit_interval

@@ -1,4 +1,4 @@
-"""A transform for each part of a tensor: parts as `torch.cat` or `torch.stack` joins them."""
+"""A transform for each part of a tensor, with parts joined by `torch.cat` or `torch.stack`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._transform import Transform
 
 
 class _Joined(Transform):
-    """Transforms along a dimension, in their order."""
+    """Transforms along a dimension, in order."""
 
     transforms: list[Transform]
     dim: int
@@ -29,7 +29,7 @@ class _Joined(Transform):
 
     @property
     def bijective(self) -> bool:
-        """Whether every part is."""
+        """Whether every part is bijective."""
         return all(t.bijective for t in self.transforms)
 
     def _require(self, value: Tensor, name: str, wanted: int, called: str, what: str) -> None:
@@ -44,7 +44,7 @@ class _Joined(Transform):
 
 
 class CatTransform(_Joined):
-    """Each transform for its stretch of `dim`, of the length given for it (or 1)."""
+    """Applies each transform to its section of `dim`, with the given length (default 1)."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CatTransform(_Joined):
 
     @lazy_property
     def event_dim(self) -> int:
-        """The most that any part has."""
+        """The maximum over the parts."""
         return max(t.event_dim for t in self.transforms)
 
     @lazy_property
@@ -90,7 +90,7 @@ class CatTransform(_Joined):
         return torch.cat([t.inv(part) for t, part in parts], dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Each part's own; added up where `dim` lies within an event, else joined."""
+        """Each part's own; summed if `dim` lies within an event, else concatenated."""
         xs, ys = self._split(x, "x", "x"), self._split(y, "y", "y")
         terms = [
             _sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
@@ -101,17 +101,17 @@ class CatTransform(_Joined):
 
     @constraints.dependent_property
     def domain(self) -> Any:
-        """Each part's, joined."""
+        """Each part's, concatenated."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
     def codomain(self) -> Any:
-        """Each part's, joined."""
+        """Each part's, concatenated."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
 class StackTransform(_Joined):
-    """Each transform for its place along `dim`."""
+    """Applies each transform to its slice along `dim`."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, cache_size)

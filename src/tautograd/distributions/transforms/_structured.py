@@ -1,4 +1,4 @@
-"""Transforms of vectors and matrices: onto the simplex, onto triangles, onto positive matrices."""
+"""Transforms to vectors and matrices: simplices, triangular matrices, positive definite matrices."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def _require_dims(shape: Any, count: int) -> None:
 
 
 class CorrCholeskyTransform(Transform):
-    """D (D - 1) / 2 real numbers as the Cholesky factor of a D × D correlation matrix.
+    """Maps D (D - 1) / 2 real numbers to the Cholesky factor of a D × D correlation matrix.
 
-    The numbers, squashed by tanh, are partial correlations; each row of the triangle breaks a stick
-    of length 1 with their squares, and takes roots with their signs.
+    The numbers, squashed by tanh, are partial correlations; each row breaks a stick
+    of length 1 by their squares, and takes square roots with their signs.
     """
 
     domain = constraints.real_vector
@@ -35,7 +35,7 @@ class CorrCholeskyTransform(Transform):
         eps = torch.finfo(x.dtype).eps
         partial = torch.tanh(x).clamp(min=-1 + eps, max=1 - eps)
         r = vec_to_tril_matrix(partial, diag=-1)
-        # What is left of the stick before each break: y = sign(r) √(r² · left) = r √left.
+        # The rest of the stick before each break: y = sign(r) √(r² · left) = r √left.
         left = (1 - r**2).sqrt().cumprod(-1)
         r = r + torch.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * F.pad(left[..., :-1], [1, 0], value=1)
@@ -46,9 +46,9 @@ class CorrCholeskyTransform(Transform):
         return (t.log1p() - t.neg().log1p()) / 2  # tanh's inverse
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
-        """That of x to the elements below the diagonal, of which there are as many."""
+        """That of the map from x to the elements below the diagonal, of which there are as many."""
         left = 1 - (y * y).cumsum(dim=-1)
-        # From the second diagonal on, a shift by one column is the shift by one break.
+        # From the second diagonal on, shifting by one column means shifting by one break.
         of_sticks = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
         of_tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return of_sticks + of_tanh
@@ -72,7 +72,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(Stateless):
-    """exp(x), divided by its sum. Many x have one y: not bijective, but simple to optimise through."""
+    """exp(x), normalised. Many x give the same y: not bijective, but simple to optimise through."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -85,7 +85,7 @@ class SoftmaxTransform(Stateless):
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
-        """The same."""
+        """The same shape."""
         _require_dims(shape, 1)
         return shape
 
@@ -93,12 +93,12 @@ class SoftmaxTransform(Stateless):
 
 
 def _offset(like: Tensor, length: int, first: int) -> Tensor:
-    """log of first - 1, first - 2, …: what centres the sticks, so that zero is the even point."""
+    """log of first - 1, first - 2, …: offsets that map zero to equal parts."""
     return (first - like.new_ones(length).cumsum(-1)).log()
 
 
 class StickBreakingTransform(Stateless):
-    """n real numbers onto the simplex of n + 1: each breaks off its share of what is left."""
+    """Maps n real numbers onto the simplex of n + 1 parts: each breaks off a fraction of the rest."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -112,7 +112,7 @@ class StickBreakingTransform(Stateless):
 
     def _inverse(self, y: Tensor) -> Tensor:
         shares = y[..., :-1]
-        # Rounding can take what is left to zero or below.
+        # Rounding can make the rest zero or negative.
         left = torch.clamp(1 - shares.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return shares.log() - left.log() + _offset(y, shares.shape[-1], y.shape[-1])
 
@@ -123,18 +123,18 @@ class StickBreakingTransform(Stateless):
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        """One element more."""
+        """One more element."""
         _require_dims(shape, 1)
         return shape[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """One element less."""
+        """One element fewer."""
         _require_dims(shape, 1)
         return shape[:-1] + (shape[-1] - 1,)
 
 
 class LowerCholeskyTransform(Stateless):
-    """A matrix as a lower triangle whose diagonal is made positive by exp."""
+    """Maps a matrix to a lower triangular one whose diagonal is made positive by exp."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -147,7 +147,7 @@ class LowerCholeskyTransform(Stateless):
 
 
 class PositiveDefiniteTransform(Stateless):
-    """A matrix as L Lᵀ, with the triangle L of `LowerCholeskyTransform`."""
+    """Maps a matrix to L Lᵀ, with the L of `LowerCholeskyTransform`."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

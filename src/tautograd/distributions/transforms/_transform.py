@@ -1,4 +1,4 @@
-"""What a transform is: a call, an inverse, a memory of the last pair, and the inverse as an object."""
+"""The base class of transforms: a call, an inverse, a cache of the last pair, and an inverse object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Transform:
     """A function y = t(x) with `t.inv(y)` and `t.log_abs_det_jacobian(x, y)`.
 
     A subclass defines `_call` and, if it has one, `_inverse`. With `cache_size=1` the last pair is
-    remembered: the inverse of a result that was just computed is the very input.
+    cached: the inverse of the last result is the very input.
     """
 
     bijective: Any = False
@@ -34,7 +34,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions an event has, where that is the same on both sides."""
+        """How many dimensions an event has, if that is the same on both sides."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim  # type: ignore[no-any-return]
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
@@ -48,7 +48,7 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """1 where the transform rises, -1 where it falls."""
+        """1 if the transform is increasing, -1 if it is decreasing."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -99,16 +99,16 @@ class Transform:
         return f"{type(self).__name__}()"
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of t(x), by that of x."""
+        """The shape of t(x), given that of x."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x, by that of t(x)."""
+        """The shape of x, given that of t(x)."""
         return shape
 
 
 class Stateless(Transform):
-    """A transform without parameters: any two of one kind are the same."""
+    """A transform without parameters: any two of one class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) or isinstance(self, type(other))
@@ -117,14 +117,14 @@ class Stateless(Transform):
 
 
 class _InverseTransform(Transform):
-    """A transform turned around: `t.inv` makes it."""
+    """The inverse of a transform, as made by `t.inv`."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__  # unlike others it is nothing without its inverse
+        return self.__dict__  # unlike other transforms, it is useless without its inverse
 
     @property
     def _turned(self) -> Any:
@@ -134,12 +134,12 @@ class _InverseTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
-        """What the transform itself gives."""
+        """The codomain of the transform itself."""
         return self._turned.codomain
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Any:
-        """What the transform itself takes."""
+        """The domain of the transform itself."""
         return self._turned.domain
 
     @property
@@ -170,7 +170,7 @@ class _InverseTransform(Transform):
         return f"{type(self).__name__}({self._inv!r})"
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The x of which the transform gives this."""
+        """The x that the transform maps to this."""
         return self._turned._inv_call(x)  # type: ignore[no-any-return]
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -178,9 +178,9 @@ class _InverseTransform(Transform):
         return -self._turned.log_abs_det_jacobian(y, x)  # type: ignore[no-any-return]
 
     def forward_shape(self, shape: Any) -> Any:
-        """The other way round."""
+        """The reverse."""
         return self._turned.inverse_shape(shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The other way round."""
+        """The reverse."""
         return self._turned.forward_shape(shape)

@@ -1,4 +1,4 @@
-"""Which kernels attention may use, and attention with a score or a mask of one's own."""
+"""Which kernels attention may use, and attention with a custom score or mask."""
 
 import enum
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
-    """The kernels that PyTorch has for scaled dot-product attention; here all are one computation."""
+    """PyTorch's kernels for scaled dot-product attention; here all of them are one computation."""
 
     ERROR = -1
     MATH = 0
@@ -38,14 +38,14 @@ _NAMES = {
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
-    """What is allowed now."""
+    """The currently allowed kernels."""
     found = [kind for name, kind in _NAMES.items() if _switches._allowed[name]]
     return sorted(found, key=_switches._priority.index) if with_priority else found
 
 
 @contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
-    """Allow these kernels, and no other, inside a `with` block."""
+    """Allow only these kernels inside a `with` block."""
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "

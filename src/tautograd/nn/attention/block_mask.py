@@ -1,7 +1,7 @@
-"""Masks of attention by blocks: which blocks of queries and keys have anything to do with each other.
+"""Block masks for attention: which blocks of queries and keys interact.
 
-A mask is a function of batch, head, query and key. PyTorch's compiled kernel skips the blocks in which it is
-false; here blocks are counted and shown, and the function itself decides.
+A mask is a function of batch, head, query and key. PyTorch's compiled kernel skips the blocks in which
+it is false; here the blocks are only counted and displayed, and the function itself decides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def and_masks(*mask_mods: Mask) -> Mask:
-    """What all of the masks let through."""
+    """The intersection of the masks."""
     _require_callables("and_masks", mask_mods)
 
     def and_mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -35,7 +35,7 @@ def and_masks(*mask_mods: Mask) -> Mask:
 
 
 def or_masks(*mask_mods: Mask) -> Mask:
-    """What any of the masks lets through."""
+    """The union of the masks."""
     _require_callables("or_masks", mask_mods)
 
     def or_mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -53,9 +53,9 @@ def _require_callables(name: str, masks: Any) -> None:
 
 
 def everywhere(fn: Callable[..., Any], sizes: tuple[int, ...], *scores: Tensor) -> Tensor:
-    """A function of four indices (and of what is there) at all of them.
+    """Evaluate a function of four indices (and optional scores) at all of them.
 
-    The function is written for one place, so it runs for one place, and `vmap` makes it all.
+    The function is written for one position; `vmap` applies it to all.
     """
     ones = len(scores) * (0,)
     for place in range(3, -1, -1):
@@ -74,7 +74,7 @@ def create_mask(
     KV_LEN: int,
     device: Any = None,
 ) -> Tensor:
-    """The mask at every place: `(B, H, Q_LEN, KV_LEN)`, from a mask or from a score of minus infinity."""
+    """The mask at every position: `(B, H, Q_LEN, KV_LEN)`, from a mask or from a score of minus infinity."""
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     if _arguments(mod_fn) == 5:
         found = everywhere(mod_fn, sizes, torch.zeros(*sizes))
@@ -92,7 +92,7 @@ def _arguments(fn: Callable[..., Any]) -> int:
 
 
 class BlockMask:
-    """A mask, and for each block of queries the blocks of keys that it does not rule out."""
+    """A mask, and for each block of queries the blocks of keys that it does not exclude."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class BlockMask:
         self.kv_indices = kv_indices
         self.full_kv_num_blocks = full_kv_num_blocks
         self.full_kv_indices = full_kv_indices
-        # By blocks of keys, and in which order a compiled kernel writes: kept for who asks.
+        # By blocks of keys, and the write order of a compiled kernel: kept for whoever reads them.
         self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
         self.dq_write_order, self.dq_write_order_full = dq_write_order, dq_write_order_full
@@ -142,21 +142,21 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many places there are."""
+        """The number of positions."""
         count = 1
         for size in self.shape:
             count *= size
         return count
 
     def sparsity(self) -> float:
-        """The share of places, in percent, that lie in blocks without anything."""
+        """The percentage of positions in empty blocks."""
         blocks = self.kv_num_blocks.sum().item()
         if self.full_kv_num_blocks is not None:
             blocks += self.full_kv_num_blocks.sum().item()
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def to_dense(self) -> Tensor:
-        """For each block, 1 if it has anything and else 0."""
+        """1 for each non-empty block, else 0."""
         found = _dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             found = found | _dense(self.full_kv_num_blocks, self.full_kv_indices)
@@ -178,7 +178,7 @@ def _dense(counts: Tensor, indices: Tensor) -> Tensor:
 
 
 def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks of each row there are, and their numbers in front of the others'."""
+    """The number of blocks in each row, and their indices ahead of the others'."""
     counts = blocks.sum(-1).to(torch.int32)
     return counts, torch.argsort(blocks.int(), dim=-1, descending=True, stable=True).to(torch.int32)
 
@@ -194,7 +194,7 @@ def create_block_mask(
     _compile: bool = False,
     separate_full_blocks: bool = True,
 ) -> BlockMask:
-    """The blocks that a mask leaves, partly or as a whole."""
+    """The blocks that a mask keeps, partly or entirely."""
     if _arguments(mask_mod) != 4:
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     q_size, kv_size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE

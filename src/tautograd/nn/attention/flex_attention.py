@@ -1,7 +1,7 @@
-"""`flex_attention`: attention whose scores a function of one's own changes, run as it is written.
+"""`flex_attention`: attention with user-defined scores, evaluated eagerly.
 
-softmax(score_mod(q kᵀ · scale, b, h, i, j)) v, with minus infinity where the block mask is false. There is
-no kernel to be compiled; gradients are those of the formula, on the CPU too, where PyTorch has none.
+softmax(score_mod(q kᵀ · scale, b, h, i, j)) v, with minus infinity where the block mask is false. There
+is no kernel to compile; gradients are those of the formula, on the CPU too, where PyTorch has none.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 
 
 class AuxRequest(NamedTuple):
-    """What else to return: the logarithm of the scores' sum, the largest score."""
+    """Which further outputs to return: the scores' log-sum-exp, the largest score."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What else was asked for."""
+    """The further outputs requested."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -64,7 +64,7 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """Attention of `(batch, heads, length, features)`, with scores as `score_mod` gives them."""
+    """Attention of `(batch, heads, length, features)`, with scores modified by `score_mod`."""
     _check(query, key, value, block_mask, enable_gqa)
     if return_lse and return_aux is not None:
         raise ValueError(
@@ -85,7 +85,7 @@ def flex_attention(
         mask = everywhere(block_mask.mask_mod, sizes)
         scores = torch.where(mask, scores, float("-inf"))
     largest = scores.max(-1, keepdim=True).values
-    empty = torch.isneginf(largest)  # a query that may look at nothing gets zeros
+    empty = torch.isneginf(largest)  # a query with nothing to attend to gets zeros
     weights = torch.exp(scores - torch.where(empty, 0.0, largest.detach()))
     total = weights.sum(-1, keepdim=True)
     weights = weights / torch.where(empty, 1.0, total)
@@ -135,7 +135,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: boo
         )
 
 
-_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the name that libraries know
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the name that libraries use
 
 
 speak(globals(), __all__)

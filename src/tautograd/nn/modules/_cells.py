@@ -15,7 +15,7 @@ from .module import Module
 
 
 class RNNCellBase(Module):
-    """Weights and biases of what is seen and of what is remembered."""
+    """Weights and biases for the input and for the hidden state."""
 
     input_size: int
     hidden_size: int
@@ -51,7 +51,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise all parameters."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -78,7 +78,7 @@ class RNNCellBase(Module):
             self._check_rank(hx, "hidden")
 
     def _one_state(self, step: Any, input: Any, hx: Any) -> Tensor:
-        """A step from one state to the next, of a batch or of one example."""
+        """One step from state to state, for a batch or a single example."""
         self._check_ranks(input, hx)
         batched = input.dim() == 2
         if not batched:

@@ -1,7 +1,7 @@
-"""Hooks of modules: how they are hung, for one module or for all.
+"""Module hooks: registration, for one module or globally.
 
-A module without hooks goes straight to `forward` (see `Module.__call__`); `_hooked_call.py` is how one
-that has some is called.
+A module without hooks goes straight to `forward` (see `Module.__call__`); `_hooked_call.py` handles calls
+of modules that have some.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Hook = Callable[..., Any]
 
 
 class GlobalHooks:
-    """Hooks of all modules."""
+    """Hooks on all modules."""
 
     __slots__ = (
         "backward",
@@ -39,14 +39,14 @@ class GlobalHooks:
         self.forward_always_called: dict[int, bool] = OrderedDict()
         self.backward_pre: dict[int, Hook] = OrderedDict()
         self.backward: dict[int, Hook] = OrderedDict()
-        self.full_backward: bool | None = None  # whether `backward` are full ones
-        # While there are any, every call of a module has to look for them.
+        self.full_backward: bool | None = None  # whether those in `backward` are full hooks
+        # While there are any, every module call has to check for them.
         self.when_changed: Callable[[], None] = lambda: None
 
     def hang(
         self, hooks: dict[int, Hook], hook: Hook, *marks: tuple[dict[int, bool], bool]
     ) -> RemovableHandle:
-        """Add a hook of all modules."""
+        """Add a global hook."""
         handle = _GlobalHandle(hooks, extra_dict=[marked for marked, _ in marks])
         _hang(handle, hooks, hook, marks)
         self.when_changed()
@@ -58,7 +58,7 @@ class GlobalHooks:
 
 
 class _GlobalHandle(RemovableHandle):
-    """A hook of all modules; with the last one, what it costs goes away as well."""
+    """A handle of a global hook; removing the last one also removes their overhead."""
 
     def remove(self) -> None:
         super().remove()
@@ -74,7 +74,7 @@ def hang(
     *marks: tuple[dict[int, bool], bool],
     prepend: bool = False,
 ) -> RemovableHandle:
-    """Add a hook, first or last, and its number to each of the marks that hold for it."""
+    """Add a hook, first or last, and its id to each of the marks that apply to it."""
     handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in marks])
     _hang(handle, hooks, hook, marks)
     if prepend:
@@ -96,7 +96,7 @@ def _hang(
 
 
 class WrappedHook:
-    """A hook that gets its module first, without keeping the module alive."""
+    """A hook that receives its module first, without keeping the module alive."""
 
     def __init__(self, hook: Hook, module: Any = None) -> None:
         self.hook = hook
@@ -129,7 +129,7 @@ class WrappedHook:
 
 
 class Hooked:
-    """Hanging hooks on a module."""
+    """Registers hooks on a module."""
 
     _backward_pre_hooks: dict[int, Hook]
     _backward_hooks: dict[int, Hook]
@@ -174,7 +174,7 @@ class Hooked:
         return hang(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Deprecated: a hook on the last node of `forward` alone."""
+        """Deprecated: a hook on only the last node of `forward`."""
         self._only_one_kind(full=False)
         return hang(self._backward_hooks, hook)
 
@@ -218,7 +218,7 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """Deprecated: a hook on the last node of every module's `forward`."""
+    """Deprecated: a hook on only the last node of every module's `forward`."""
     return _hang_backward(hook, full=False)
 
 

@@ -1,5 +1,5 @@
-"""The layers that transformers are stacks of: attention and a network for each position, each
-added to what came in, with a norm before or after."""
+"""The layers that transformers stack: attention and a position-wise network, each
+with a residual connection, and a norm before or after."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
 
 
 class _TransformerLayer(Module):
-    """What encoder and decoder layers share: attention of a sequence to itself, a network for each position,
+    """What encoder and decoder layers share: self-attention, a position-wise network,
     and a norm and dropout for each block."""
 
-    _blocks: int  # each added to what came in; the one of three that an encoder lacks attends to a memory
+    _blocks: int  # residual blocks; the one that an encoder lacks is cross-attention
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class _TransformerLayer(Module):
 
 @own_constructor
 class TransformerEncoderLayer(_TransformerLayer):
-    """Attention of a sequence to itself, then a network for each position."""
+    """Self-attention, then a position-wise network."""
 
     _blocks = 2
 
@@ -134,7 +134,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 @own_constructor
 class TransformerDecoderLayer(_TransformerLayer):
-    """Attention of a sequence to itself, then to a memory, then a network for each position."""
+    """Self-attention, then cross-attention to a memory, then a position-wise network."""
 
     _blocks = 3
 

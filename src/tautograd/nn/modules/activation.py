@@ -49,7 +49,7 @@ __all__ = [
     "Threshold",
 ]
 
-# The functions themselves, without what understands other spellings of their arguments.
+# The raw functions, without the wrapper that accepts other spellings of their arguments.
 _relu: Callable[[Tensor], Tensor] = METHODS["relu"]
 _sigmoid: Callable[[Tensor], Tensor] = METHODS["sigmoid"]
 _tanh: Callable[[Tensor], Tensor] = METHODS["tanh"]
@@ -60,7 +60,7 @@ def _comma_inplace(module: Any) -> str:
 
 
 class _Inplace(Module):
-    """An activation whose only option is to write its result over its input."""
+    """An activation whose only option is `inplace`."""
 
     inplace: bool
 
@@ -142,7 +142,7 @@ class SELU(_Inplace):
 
 
 class Hardsigmoid(_Inplace):
-    """A sigmoid of three straight pieces."""
+    """A piecewise linear sigmoid with three pieces."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -165,7 +165,7 @@ class Hardswish(_Inplace):
 
 
 class Threshold(Module):
-    """x where it is above a threshold, else a value."""
+    """x if it is above a threshold, else a value."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class Threshold(Module):
 
 
 class RReLU(Module):
-    """x, or below 0 a random multiple of it (outside of training: the mean one)."""
+    """x, or for x below 0 a random multiple of it (the mean one outside training)."""
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -199,7 +199,7 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """x between two bounds, or the bound it lies beyond."""
+    """x clamped to an interval."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ def _warn_renamed(name: str) -> None:
 
 
 class ReLU6(Hardtanh):
-    """x between 0 and 6, or the bound it lies beyond."""
+    """x clamped to [0, 6]."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -309,7 +309,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the slope to its first value."""
+        """Initialise the slope."""
         constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:

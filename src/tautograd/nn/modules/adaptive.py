@@ -1,4 +1,4 @@
-"""Adaptive softmax: frequent classes at full width, rare ones in clusters of less and less."""
+"""Adaptive softmax: frequent classes at full width, rarer ones in ever narrower clusters."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Reinitialise all weights."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
@@ -120,7 +120,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(output if rank else output.squeeze(0), loss)
 
     def _likelihoods(self, input: Any, target: Any) -> tuple[Any, int]:
-        """The log-probability of each target, and how many were in range."""
+        """The log-probability of each target, and how many targets were in range."""
         count = target.size(0)
         output: Any = input.new_zeros(count)
         in_head = target.new_empty(count)
@@ -160,7 +160,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The likeliest class of each example; rare clusters are looked into only where needed."""
+        """The most likely class of each example; rare clusters are evaluated only where needed."""
         head: Any = self.head(input)
         best: Any = torch.argmax(head, dim=1)
         rare = best >= self.shortlist_size

@@ -1,4 +1,4 @@
-"""Attention of several heads, as a module."""
+"""Multi-head attention as a module."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Each query's average of the values, weighted by its fit with their keys, in several heads.
+    """Multi-head attention: averages of the values, weighted by how well queries match their keys.
 
-    Inputs are projected for each head, and what the heads found is projected back. Masks: true,
-    or minus infinity, where a query may not look.
+    Inputs are projected for each head, and the heads' outputs are projected back. Masks: true,
+    or minus infinity, where a query must not attend.
     """
 
     bias_k: Tensor | None
@@ -113,7 +113,7 @@ class MultiheadAttention(Module):
         )
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
         turned = self.batch_first and query.dim() == 3
-        if turned:  # what was the same tensor stays it
+        if turned:  # keep identical tensors identical
             q = query.transpose(1, 0)
             k = q if key is query else key.transpose(1, 0)
             query, key, value = q, k, k if value is key else value.transpose(1, 0)
@@ -148,7 +148,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Any, key_padding_mask: Any, query: Any
     ) -> tuple[Tensor | None, int | None]:
-        """Both masks as one, and its kind: 1 for padding of keys, 2 for any."""
+        """Both masks merged, and the kind: 1 for key padding, 2 for any."""
         batch, length, _ = query.shape
         padding = key_padding_mask
         if attn_mask is None:

@@ -1,4 +1,4 @@
-"""Batch norm as modules: statistics of the batch while training, running ones in evaluation."""
+"""Batch norm as modules: batch statistics during training, running ones in evaluation."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ class _NormBase(Module):
         self.register_buffer("num_batches_tracked", batches)
 
     def reset_running_stats(self) -> None:
-        """Forget what was seen."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Weight 1, bias 0, and no statistics."""
+        """Weight 1, bias 0, and reset statistics."""
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
@@ -105,7 +105,7 @@ class _NormBase(Module):
     ) -> None:
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
-            # Files of old have no count of batches.
+            # Old files have no batch count.
             key = prefix + "num_batches_tracked"
             if key not in state_dict:
                 held = self.num_batches_tracked
@@ -115,7 +115,7 @@ class _NormBase(Module):
 
 class _BatchNorm(_NormBase):
     def _average_factor(self) -> float:
-        """What this batch counts in the running statistics; one that is tracked is counted."""
+        """The weight of this batch in the running statistics; a tracked batch is counted."""
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # a plain average of all batches
@@ -156,7 +156,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         bias: bool = True,
     ) -> None:
         options = {"device": device, "dtype": dtype}
-        # Nothing to make yet: the number of channels is not known.
+        # Nothing to create yet: the number of channels is unknown.
         super().__init__(0, eps, momentum, False, False, **options)
         self.affine = affine
         self.track_running_stats = track_running_stats
@@ -188,7 +188,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class _OfRank:
-    """Says how many dimensions an input may have."""
+    """Checks the number of dimensions of an input."""
 
     _ranks: tuple[int, ...]
 
@@ -238,7 +238,7 @@ class LazyBatchNorm3d(_LazyNormBase, _OfRank, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm with the statistics of all ranks' batches; with one process, a plain one."""
+    """Batch norm with statistics over all ranks; with one process, the plain one."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def forward(self, input: Tensor) -> Tensor:
-        """Each channel minus its mean, over its deviation, in the batches of all ranks."""
+        """Each channel minus its mean, over its deviation, across the batches of all ranks."""
         from ... import distributed as dist
 
         own = self.training or (self.running_mean is None and self.running_var is None)
@@ -278,7 +278,7 @@ class SyncBatchNorm(_BatchNorm):
         axes = [axis for axis in range(input.dim()) if axis != 1]
         shape = [1, -1] + [1] * (input.dim() - 2)
         count = torch.tensor([float(input.numel() // input.size(1))], dtype=input.dtype)
-        # One message for both: sums of each channel, and how many elements there are of it.
+        # One message for both: each channel's sums and number of elements.
         totals = all_reduce(torch.cat([input.sum(axes), count]), group=group)
         number = totals[-1].detach()
         mean = totals[:-1] / number

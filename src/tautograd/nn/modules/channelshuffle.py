@@ -1,4 +1,4 @@
-"""Channels dealt out over groups, as a module."""
+"""Channel shuffle as a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Channels of every group dealt out over the groups."""
+    """Distributes the channels of every group over all groups."""
 
     def __init__(self, groups: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Modules that hold others by place or by name."""
+"""Modules that hold others by index or by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Container(Module):
-    """Deprecated: any `Module` holds others."""
+    """Deprecated: any `Module` can hold others."""
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
@@ -40,12 +40,12 @@ class Container(Module):
 
 
 class _Numbered(Module):
-    """What `Sequential` and `ModuleList` share: children by place."""
+    """What `Sequential` and `ModuleList` share: children by index."""
 
     _modules: dict[str, Any]
 
     def _key(self, index: Any) -> str:
-        """The name of the child at a place."""
+        """The name of the child at an index."""
         place: int = operator.index(index)
         if not -len(self) <= place < len(self):
             raise IndexError(f"index {place} is out of range")
@@ -79,7 +79,7 @@ class _Numbered(Module):
         return self
 
     def pop(self, key: int | slice) -> Any:
-        """Take a module out."""
+        """Remove a module and return it."""
         found = self[key]
         del self[key]
         return found
@@ -92,7 +92,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules that are called one after another, each with the result of the one before."""
+    """Modules that are called in sequence, each on the result of the previous one."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Sequential(_Numbered):
             raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at a place."""
+        """Insert a module at an index."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self._modules)
@@ -194,7 +194,7 @@ class ModuleList(_Numbered):
         return ModuleList(chain(self, other))
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at a place."""
+        """Insert a module at an index."""
         self._make_room(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:
@@ -210,7 +210,7 @@ class ModuleList(_Numbered):
         return self
 
     def __repr__(self) -> str:
-        """Modules that print alike and follow one another are printed once, with their number."""
+        """Print consecutive modules with the same repr once, with their number."""
         runs: list[tuple[int, int, str]] = []
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
@@ -257,12 +257,12 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all modules."""
         structure[0] += 1
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Take a module out."""
+        """Remove a module and return it."""
         found = self[key]
         del self[key]
         return found
@@ -280,7 +280,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Take in the modules of a mapping or of pairs."""
+        """Add the modules of a mapping or of pairs."""
         for name, module in named_pairs("ModuleDict", modules):
             self[name] = module
 

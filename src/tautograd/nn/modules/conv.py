@@ -29,7 +29,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(WeightAndBias):
-    """What all convolutions have: a weight, a bias, and how windows move."""
+    """What all convolutions share: a weight, a bias, and the parameters of the windows."""
 
     in_channels: int
     out_channels: int
@@ -77,7 +77,7 @@ class _ConvNd(WeightAndBias):
         self._make_parameters(shape, out_channels, bias, device, dtype)
 
     def _sides(self) -> Any:
-        """How much to pad before and after each dimension, last dimension first, as `pad` takes it."""
+        """The padding before and after each dimension, last dimension first, in the format of `pad`."""
         if not isinstance(self.padding, str):
             return _reverse_repeat_tuple(self.padding, 2)
         sides = [0, 0] * len(self.kernel_size)
@@ -127,7 +127,7 @@ def _check_padding(padding: Any, stride: tuple[int, ...], padding_mode: str) -> 
             )
         if padding == "same" and any(s != 1 for s in stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
-    if padding_mode not in frozenset(_PADDING_MODES):  # what cannot be hashed is a TypeError
+    if padding_mode not in frozenset(_PADDING_MODES):  # unhashable values raise TypeError
         raise ValueError(
             f"padding_mode must be one of {set(_PADDING_MODES)}, but got "
             f"padding_mode='{padding_mode}'"
@@ -250,13 +250,13 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _extra(self, input: Tensor, output_size: Any) -> Any:
-        """What to add at the end of each dimension to get the output size asked for."""
+        """What to add at the end of each dimension to get the requested output size."""
         if output_size is None:
             return self.output_padding
         rank = self._rank
         shape = tuple(input.shape)
         lead = 2 if len(shape) == rank + 2 else 1
-        padding: Any = self.padding  # never by name here
+        padding: Any = self.padding  # never a name here
         asked = output_size[lead:] if len(output_size) == lead + rank else output_size
         wanted = list(asked)
         if len(wanted) != rank:

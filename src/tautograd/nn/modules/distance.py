@@ -1,4 +1,4 @@
-"""How far apart vectors are, and how alike."""
+"""Distances and similarities of vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropout as modules: active while training, the identity in evaluation."""
+"""Dropout as modules: active during training, the identity in evaluation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps the mean and variance of what went through SELU."""
+    """Dropout that keeps the mean and variance of SELU activations."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)

@@ -1,4 +1,4 @@
-"""Dimensions made into one, and one into several."""
+"""Merges dimensions into one, and splits one into several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """The dimensions from `start_dim` to `end_dim` as one; by default all but the batch."""
+    """Merges the dimensions from `start_dim` to `end_dim`; by default all but the batch."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """Splits one dimension into several."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

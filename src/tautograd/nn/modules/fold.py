@@ -1,4 +1,4 @@
-"""Patches of images as modules."""
+"""Image patches as modules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Images from the columns of their sliding windows; what overlaps is added."""
+    """Images from the columns of their sliding windows; overlaps are summed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Instance norm as modules: each channel of each example by itself."""
+"""Instance norm as modules: each channel of each example separately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
-    rank: int  # of an example, with its channels
+    rank: int  # number of dimensions of an example, channels included
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _InstanceNorm(_NormBase):
                 "warning by not passing in num_features, which is not used because affine=False",
                 stacklevel=2,
             )
-        if channels == 0:  # one example without a batch
+        if channels == 0:  # one example without a batch dimension
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
 

@@ -1,4 +1,4 @@
-"""Modules that find out their shapes from the first input they see."""
+"""Modules that infer their shapes from their first input."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """To be put before a module class, whose shape arguments then need not be known.
+    """A mixin placed before a module class, whose shape arguments then need not be known.
 
-    The subclass has uninitialized parameters and says in `initialize_parameters(*inputs)` how to
+    The subclass has uninitialized parameters and defines in `initialize_parameters(*inputs)` how to
     fill them; after the first call it becomes a `cls_to_become`.
     """
 
@@ -42,17 +42,17 @@ class LazyModuleMixin:
         )
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters their shapes and values, as these inputs ask for."""
+        """Give the parameters shapes and values that match these inputs."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether some parameter or buffer still waits for its shape."""
+        """Whether some parameter or buffer has no shape yet."""
         return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Tensors without a shape are saved as they are."""
+        """Tensors without a shape are saved unchanged."""
         passing = self._non_persistent_buffers_set
         kept = {n: b for n, b in self._buffers.items() if n not in passing}
         for name, held in itertools.chain(self._parameters.items(), kept.items()):
@@ -60,7 +60,7 @@ class LazyModuleMixin:
                 destination[prefix + name] = held if is_lazy(held) or keep_vars else held.detach()
 
     def _lazy_load_hook(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Before loading: take on the shapes of what is loaded."""
+        """Before loading: adopt the shapes of what is loaded."""
         for name, held in itertools.chain(self._parameters.items(), self._buffers.items()):
             given = state_dict.get(prefix + name)
             if given is not None and is_lazy(held) and not is_lazy(given):
@@ -68,7 +68,7 @@ class LazyModuleMixin:
                     held.materialize(given.shape)
 
     def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
-        """Before the first call: initialise, then be an ordinary module."""
+        """Before the first call: initialise, then become an ordinary module."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")

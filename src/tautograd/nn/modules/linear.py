@@ -23,7 +23,7 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Gives its input back, whatever it was made with."""
+    """Returns its input, whatever its constructor arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Identity(Module):
 
 
 def _cast_linear(input: Tensor, weight: Tensor, bias: Any) -> Tensor:
-    """The layer under `autocast`: on a GPU what the function does there, in fewer steps."""
+    """The layer under `autocast`: does what the function does there on a GPU, in fewer steps."""
     quick = hasattr(type(input._data), "raw") and modes.way[0] is not None
     if quick and type(weight) is Parameter and (bias is None or type(bias) is Parameter):
         lower = modes.lower
@@ -71,10 +71,10 @@ class Linear(WeightAndBias):
         self._make_parameters(shape, out_features, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        try:  # the parameters themselves: an attribute takes longer to find
+        try:  # bypasses attribute lookup, which is slower
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except KeyError:  # computed, as by a parametrization
+        except KeyError:  # computed, for example by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
         if type(input) is Tensor and weight is not None and not looks_for_others:
             if EVER_USED and modes.lower is not None:
@@ -93,11 +93,11 @@ class Linear(WeightAndBias):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The output projection of attention, a class of its own in PyTorch."""
+    """The output projection of attention, which PyTorch makes a separate class."""
 
 
 class Bilinear(WeightAndBias):
-    """y = x₁ᵀ A x₂ + b, for each output feature its own A."""
+    """y = x₁ᵀ A x₂ + b, with a separate A for each output feature."""
 
     in1_features: int
     in2_features: int
@@ -120,7 +120,7 @@ class Bilinear(WeightAndBias):
         self._make_parameters(shape, out_features, bias, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Draw weights and bias anew."""
+        """Reinitialise weights and bias."""
         if self.in1_features <= 0:
             raise ValueError(
                 f"in1_features must be > 0, but got (in1_features={self.in1_features})"

@@ -1,4 +1,4 @@
-"""Losses as modules: the functions of the same names, with their options kept."""
+"""Losses as modules: the functions of the same names, with stored options."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """`NLLLoss` under a name of old."""
+    """The old name of `NLLLoss`."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Minus the log-likelihood of targets, normal around the input."""
+    """Minus the log-likelihood of targets that are normally distributed around the input."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
@@ -420,7 +420,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of your own."""
+    """`TripletMarginLoss` with a custom distance."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Module: the base of everything that has parameters and computes something from its inputs.
+"""Module: the base class of everything that has parameters and computes something from its inputs.
 
-The class is put together from parts, one idea each: what it owns (`_members.py`), its state dict
-(`_state.py`), its hooks (`_hooks.py`, `_hooked_call.py`), what is done to all its tensors
-(`_conversion.py`). Here are its attributes, calling it, its modes and how it prints.
+The class is assembled from parts, one idea each: its members (`_members.py`), its state dict
+(`_state.py`), its hooks (`_hooks.py`, `_hooked_call.py`), conversions of all its tensors
+(`_conversion.py`). This file has its attributes, calls, modes and printing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-# What a module has from the start: dictionaries in PyTorch's order.
+# A new module's attributes: dictionaries in PyTorch's order.
 _ORDERED = (
     "_backward_pre_hooks",
     "_backward_hooks",
@@ -71,7 +71,7 @@ _ORDERED = (
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> Any:
-    """What the module computes: for every subclass to define."""
+    """The computation of the module, to be overridden by every subclass."""
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
@@ -116,7 +116,7 @@ class Module(Members, Conversion, State, Hooked):
         try:
             own = (
                 self.__dict__
-            )  # looked up once: a class with __getattr__ is slow to find attributes
+            )  # looked up once: attribute access is slow on a class with __getattr__
             if "_forward_hooks" not in own:
                 self._forward_hooks  # noqa: B018  (says that Module.__init__ was not called)
             if (
@@ -135,7 +135,7 @@ class Module(Members, Conversion, State, Hooked):
         return Module.__call__(self, *args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Replay this module's `forward` from now on, by `torch.compile` with these arguments."""
+        """From now on, compile this module's `forward` by `torch.compile` with these arguments."""
         object.__setattr__(self, "forward", torch.compile(self.forward, *args, **kwargs))
 
     # --- attributes ------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Module(Members, Conversion, State, Hooked):
             object.__setattr__(self, name, value)
 
     def _forget(self, name: str, *places: dict[str, Any]) -> None:
-        """Take a name out of where it may have been before it is registered elsewhere."""
+        """Remove a name from where it may have been registered before."""
         for place in places:
             place.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -249,7 +249,7 @@ class Module(Members, Conversion, State, Hooked):
     # --- modes -----------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Self:
-        """Set this module and those below it to training mode (or, False, to evaluation)."""
+        """Set this module and its descendants to training mode (or, with False, to evaluation mode)."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -258,7 +258,7 @@ class Module(Members, Conversion, State, Hooked):
         return self
 
     def eval(self) -> Self:
-        """Set this module and those below it to evaluation mode."""
+        """Set this module and its descendants to evaluation mode."""
         return self.train(False)
 
     # --- printing --------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ class Module(Members, Conversion, State, Hooked):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What to print of the module besides its children."""
+        """What to print about the module besides its children."""
         return ""
 
     def __repr__(self) -> str:
@@ -281,7 +281,7 @@ class Module(Members, Conversion, State, Hooked):
 
 
 def _call_watched(self: Module, *args: Any, **kwargs: Any) -> Any:
-    """`Module.__call__` while there are hooks of all modules."""
+    """`Module.__call__` while there are global hooks."""
     try:
         return call_with_hooks(self, args, kwargs)
     except Exception as error:
@@ -293,7 +293,7 @@ _call_plain = Module.__call__
 
 
 def _choose_call() -> None:
-    """By whether there are hooks of all modules. Another thread may add one or take one away."""
+    """Choose `__call__` by whether there are global hooks. Another thread may add or remove one."""
     with lock:
         call = _call_watched if global_hooks.are_used else _call_plain
         rebase(Module, "__call__", call, instead_of=(_call_plain, _call_watched))
@@ -303,6 +303,6 @@ global_hooks.when_changed = _choose_call
 
 
 def indented(text: str, spaces: int = 2) -> str:
-    """Text with all its lines but the first moved to the right; blank ones stay empty."""
+    """Text with all lines but the first indented; blank ones stay empty."""
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])

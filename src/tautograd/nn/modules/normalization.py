@@ -18,7 +18,7 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 class _ResponseNorm(Module):
-    """The settings of a division by the squares of neighbouring channels."""
+    """The settings for dividing by the squares of neighbouring channels."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class LocalResponseNorm(_ResponseNorm):
 
 
 class CrossMapLRN2d(_ResponseNorm):
-    """`LocalResponseNorm` of images, as Lua Torch had it."""
+    """`LocalResponseNorm` for images, as in Lua Torch."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
 
     def forward(self, input: Tensor) -> Tensor:
-        """PyTorch counts an odd number of neighbours, and the first channel wherever it is past."""
+        """PyTorch counts an odd number of neighbours, and the first channel wherever it is out of range."""
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
         reach = int((self.size - 1) / 2)
@@ -65,7 +65,7 @@ def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class _Affine(Module):
-    """What is normalised may be scaled by a weight, and moved by a bias."""
+    """Optional scaling by a weight and shift by a bias after normalisation."""
 
     weight: Any
     bias: Any
@@ -73,7 +73,7 @@ class _Affine(Module):
     def _make_affine(
         self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any
     ) -> None:
-        """Parameters of this shape, each None where it is not wanted; a `bias` of None is no name at all."""
+        """Parameters of this shape, None if disabled; a `bias` of None is not registered at all."""
         for name, wanted in (("weight", weight), ("bias", bias)):
             if wanted is not None:
                 empty = torch.empty(shape, device=device, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Padding as modules: one class for each way to pad and each number of dimensions."""
+"""Padding as modules: one class for each mode and number of dimensions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _OwnElements(Module):
-    """Padding by the input's own elements."""
+    """Padding with the input's own elements."""
 
     _rank: int
     _mode: str
@@ -57,19 +57,19 @@ class _CircularPadNd(_OwnElements):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Elements of the other end, over one dimension."""
+    """Elements from the opposite end, over one dimension."""
 
     _rank = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Elements of the other end, over two dimensions."""
+    """Elements from the opposite end, over two dimensions."""
 
     _rank = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """Elements of the other end, over three dimensions."""
+    """Elements from the opposite end, over three dimensions."""
 
     _rank = 3
 
@@ -101,25 +101,25 @@ class _ReplicationPadNd(_OwnElements):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """The last element again and again, over one dimension."""
+    """The last element repeated, over one dimension."""
 
     _rank = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """The last element again and again, over two dimensions."""
+    """The last element repeated, over two dimensions."""
 
     _rank = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """The last element again and again, over three dimensions."""
+    """The last element repeated, over three dimensions."""
 
     _rank = 3
 
 
 class _ConstantPadNd(Module):
-    """Padding by a number."""
+    """Padding with a number."""
 
     _rank: int
 
@@ -142,19 +142,19 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """A number round two dimensions."""
+    """A number around two dimensions."""
 
     _rank = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """A number round three dimensions."""
+    """A number around three dimensions."""
 
     _rank = 3
 
 
 class _ZeroPadNd(_ConstantPadNd):
-    """Padding by zeros."""
+    """Padding with zeros."""
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -170,9 +170,9 @@ class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
 
 @own_constructor
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
-    """Zeros round two dimensions."""
+    """Zeros around two dimensions."""
 
 
 @own_constructor
 class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
-    """Zeros round three dimensions."""
+    """Zeros around three dimensions."""

@@ -1,4 +1,4 @@
-"""Modules that hold parameters (and other things) by place or by name."""
+"""Modules that hold parameters (and other values) by index or by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ParameterDict", "ParameterList"]
 
 
 def _parameter(value: Any) -> Any:
-    """A tensor becomes a parameter; anything else stays what it is."""
+    """A tensor becomes a parameter; anything else is kept unchanged."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
@@ -32,7 +32,7 @@ def _line(key: Any, value: Any, kind: Any) -> str:
 
 
 class ParameterList(Module):
-    """Parameters in a list; tensors put into it become parameters."""
+    """A list of parameters; tensors added to it become parameters."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name; tensors put into it become parameters."""
+    """A dictionary of parameters; tensors added to it become parameters."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -135,30 +135,30 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """What is kept under a name, `default` if there was nothing."""
+        """The value under a name; `default` is stored if there was none."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all of them."""
         for key in self._keys.copy():
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Take a parameter out."""
+        """Remove a parameter and return it."""
         found = self[key]
         del self[key]
         return found
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out what was put in last."""
+        """Remove and return the last item added."""
         key, _ = self._keys.popitem()
         self._keys[key] = None
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What is kept under a name, else `default`."""
+        """The value under a name, else `default`."""
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
@@ -178,7 +178,7 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Take in what is in a mapping (an unordered one by name) or in pairs."""
+        """Add the items of a mapping (an unordered one sorted by name) or of pairs."""
         from .container import named_pairs
 
         if isinstance(parameters, (OrderedDict, ParameterDict)):

@@ -1,4 +1,4 @@
-"""Channels turned into pixels and back, as modules."""
+"""Pixel shuffle and its inverse as modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """Channels turned into pixels: images grow by the factor in both directions."""
+    """Moves channels into pixels: images grow by the factor in both directions."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Pixels turned into channels: images shrink by the factor in both directions."""
+    """Moves pixels into channels: images shrink by the factor in both directions."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

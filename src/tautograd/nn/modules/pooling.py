@@ -1,4 +1,4 @@
-"""Pools as modules, over one, two or three dimensions."""
+"""Pooling as modules, over one, two or three dimensions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(Module):
-    """Maxima put back where they were."""
+    """Maxima put back in their original positions."""
 
     _rank: int
     _unpool: Any
@@ -222,7 +222,7 @@ class AvgPool3d(_AvgPool):
 
 
 class _FractionalMaxPool(Module):
-    """The largest element of windows that begin at random places."""
+    """The largest element of windows with random starting positions."""
 
     _rank: int
     _pool: Any
@@ -266,14 +266,14 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest element of windows of an image that begin at random places."""
+    """The largest element of windows of an image with random starting positions."""
 
     _rank = 2
     _pool = staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest element of windows of a volume that begin at random places."""
+    """The largest element of windows of a volume with random starting positions."""
 
     _rank = 3
     _pool = staticmethod(F.fractional_max_pool3d)
@@ -325,7 +325,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _AdaptiveMaxPoolNd(Module):
-    """The largest element of as many windows as asked for."""
+    """The largest element of each of a given number of windows."""
 
     _pool: Any
 
@@ -342,25 +342,25 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The largest element of as many windows of a line as asked for."""
+    """The largest element of each of a given number of windows of a line."""
 
     _pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """The largest element of as many windows of an image as asked for."""
+    """The largest element of each of a given number of windows of an image."""
 
     _pool = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """The largest element of as many windows of a volume as asked for."""
+    """The largest element of each of a given number of windows of a volume."""
 
     _pool = staticmethod(F.adaptive_max_pool3d)
 
 
 class _AdaptiveAvgPoolNd(Module):
-    """Means of as many windows as asked for."""
+    """The mean of each of a given number of windows."""
 
     _pool: Any
 
@@ -377,18 +377,18 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of as many windows of a line as asked for."""
+    """The mean of each of a given number of windows of a line."""
 
     _pool = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of as many windows of an image as asked for."""
+    """The mean of each of a given number of windows of an image."""
 
     _pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of as many windows of a volume as asked for."""
+    """The mean of each of a given number of windows of a volume."""
 
     _pool = staticmethod(F.adaptive_avg_pool3d)

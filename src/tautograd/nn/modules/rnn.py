@@ -42,7 +42,7 @@ def apply_permutation(tensor: Any, permutation: Tensor, dim: int = 1) -> Tensor:
 
 
 class RNNBase(Module):
-    """What recurrent layers share: their parameters, and the checks of what they are given."""
+    """What recurrent layers share: their parameters, and argument checks."""
 
     mode: str
     input_size: int
@@ -151,7 +151,7 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        """The parameters, a list for each layer and direction."""
+        """The parameters, as a list per layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
@@ -163,10 +163,10 @@ class RNNBase(Module):
         ]
 
     def flatten_parameters(self) -> None:
-        """Nothing: parameters stay where they are."""
+        """A no-op: parameters stay where they are."""
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise all parameters."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -299,7 +299,7 @@ def _autocasting() -> bool:
 
 
 class RNN(RNNBase):
-    """h' = tanh(W x + b + U h + c), or the positive part of that, at each step."""
+    """h' = tanh(W x + b + U h + c), or relu instead of tanh, at each step."""
 
     nonlinearity: str
 
@@ -319,7 +319,7 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: how much of the state to see, and how much of it to keep."""
+    """Gated recurrent units: gates for resetting and updating the state."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -328,7 +328,7 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: a cell state with gates for writing, keeping and showing it."""
+    """Long short-term memory: a cell state with gates for writing, keeping and exposing it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Tables of vectors as modules: `Embedding` and `EmbeddingBag`."""
+"""Lookup tables as modules: `Embedding` and `EmbeddingBag`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """A weight with a row per entry, of which one may be padding."""
+    """A weight with a row per entry, one of which may be padding."""
 
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
-    _padding_spoken = "Padding_idx"  # as PyTorch's message has it
+    _padding_spoken = "Padding_idx"  # as in PyTorch's message
     max_norm: float | None
     norm_type: float
     scale_grad_by_freq: bool
@@ -30,7 +30,7 @@ class _Table(Module):
     weight: Tensor
 
     def _make(self, given: Any, frozen: bool, device: Any, dtype: Any) -> None:
-        """The weight, drawn or given; after the settings, which `reset_parameters` may read."""
+        """Create the weight, drawn or given; after the settings, which `reset_parameters` may read."""
         shape = (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
             self.padding_idx = padding_row(
@@ -46,7 +46,7 @@ class _Table(Module):
         self.weight = Parameter(given, requires_grad=not frozen)
 
     def reset_parameters(self) -> None:
-        """Draw the rows anew, from a standard normal; that of the padding is zero."""
+        """Redraw the rows from a standard normal; the padding row is zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with torch.no_grad():
@@ -54,7 +54,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """A table of vectors, looked up by number."""
+    """A table of vectors, looked up by index."""
 
     freeze: bool
 
@@ -118,7 +118,7 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """A module around a table that exists."""
+        """Wrap an existing table in a module."""
         return cls(
             *_extents(embeddings),
             _weight=embeddings,
@@ -219,7 +219,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:
-        """A module around a table that exists."""
+        """Wrap an existing table in a module."""
         made = cls(
             *_extents(embeddings),
             _weight=embeddings,

@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and of a network for each position, stacked."""
+"""Transformers: stacked layers of attention and position-wise networks."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _length(src: Any, batch_first: bool) -> int:
 
 
 def _is_causal(mask: Any, is_causal: bool | None, size: int) -> bool:
-    """Whether a mask hides exactly the future, where the caller does not say."""
+    """Whether a mask hides exactly the future, if the caller does not say."""
     if is_causal is not None or mask is None:
         return is_causal is True
-    if modes.exporter is not None:  # a graph has the mask itself
+    if modes.exporter is not None:  # an exported graph takes the mask itself
         return False
     causal = _generate_square_subsequent_mask(size, dtype=mask.dtype)
     return mask.size() == causal.size() and bool((mask == causal).all())
@@ -53,7 +53,7 @@ def _copies(module: Module, count: int) -> ModuleList:
 
 
 class Transformer(Module):
-    """An encoder of one sequence and a decoder of another that looks at what was encoded."""
+    """An encoder of one sequence, and a decoder of another that attends to the encoded one."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """Encoder layers, one after the other, and a norm at the end."""
+    """A stack of encoder layers, with a norm at the end."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class TransformerEncoder(Module):
         for layer in self.layers:
             out = layer(out, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if padding is not None and mask is None:
-            if modes.exporter is not None:  # decided in the graph, by values that it is given
+            if modes.exporter is not None:  # decided in the graph, by its input values
                 out = self._without_padding(out, src, padding)
             elif self._skips_padding(src, padding):
                 out = out.masked_fill((padding != 0).unsqueeze(-1), 0.0)
@@ -193,7 +193,7 @@ class TransformerEncoder(Module):
         return found
 
     def _skips_padding(self, src: Any, padding: Any) -> bool:
-        """Whether PyTorch would leave padding out of the computation, and give zeros for it."""
+        """Whether PyTorch would skip padding in the computation, and give zeros for it."""
         if not self._may_skip_padding(src):
             return False
         return not self.mask_check or bool(_is_at_the_end(padding))
@@ -207,7 +207,7 @@ class TransformerEncoder(Module):
         )
 
     def _without_padding(self, out: Any, src: Any, padding: Any) -> Any:
-        """Zeros where padding would be left out."""
+        """Zeros where padding would be skipped."""
         if not self._may_skip_padding(src):
             return out
         hidden = (padding != 0).unsqueeze(-1)
@@ -223,7 +223,7 @@ def _is_at_the_end(padding: Any) -> Any:
 
 
 def _why_not_nested(layer: Any) -> str:
-    """Why padding will not be left out of the computation of these layers, if it will not."""
+    """The reason why these layers will not skip padding, if there is one."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     if layer.norm_first:
@@ -246,7 +246,7 @@ def _why_not_nested(layer: Any) -> str:
 
 
 class TransformerDecoder(Module):
-    """Decoder layers, one after the other, and a norm at the end."""
+    """A stack of decoder layers, with a norm at the end."""
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()

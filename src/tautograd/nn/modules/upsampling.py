@@ -12,7 +12,7 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Module):
-    """Gives the images of a batch another size, told or by a factor."""
+    """Resizes the images of a batch, to a size or by a factor."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Gives images another size by nearest elements."""
+    """Resizes images by nearest neighbour."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Gives images another size bilinearly, corners on corners."""
+    """Resizes images bilinearly, with aligned corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

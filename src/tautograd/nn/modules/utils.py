@@ -1,4 +1,4 @@
-"""Small helpers of modules: sizes given once for all dimensions, prefixes of state dicts."""
+"""Small helpers of modules: one size for all dimensions, prefixes of state dicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that makes a tuple of an iterable, and n copies of anything else."""
+    """A function that turns an iterable into a tuple, and anything else into n copies of it."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -25,7 +25,7 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
-    """The elements from last to first, each n times: how padding is written down."""
+    """The elements in reverse order, each n times: the format of padding."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
@@ -40,7 +40,7 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as "module." off the names in a state dict, in place."""
+    """Remove a prefix such as "module." from the names in a state dict, in place."""
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)

@@ -1,4 +1,4 @@
-"""One model on several devices: `DataParallel`, and where `DistributedDataParallel` is refused."""
+"""One model on several devices: `DataParallel`, and `DistributedDataParallel` over ranks."""
 
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel

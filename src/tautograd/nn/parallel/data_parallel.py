@@ -1,4 +1,4 @@
-"""`DataParallel`: a batch shared out among the GPUs of a machine; without one, the module as it is."""
+"""`DataParallel`: splits a batch among the GPUs of a machine; a pass-through without any."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_home(module: Module, home: Any) -> None:
 class DataParallel(Module):
     """The module on every device, each with a part of the batch along `dim`.
 
-    On a machine without GPUs it passes its arguments on; parameters are named `module.…` either way.
+    On a machine without GPUs it passes its arguments through; parameters are named `module.…` either way.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class DataParallel(Module):
         return replicate(module, device_ids, not torch.is_grad_enabled())
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Sequence[Any]) -> Any:
-        """The arguments, cut up."""
+        """Split the arguments among the devices."""
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def parallel_apply(self, replicas: Sequence[Any], inputs: Any, kwargs: Any) -> list[Any]:
-        """Each copy's result."""
+        """The result of each replica."""
         return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)])
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """The results, put together."""
+        """Combine the results."""
         return gather(outputs, output_device, dim=self.dim)
 
 

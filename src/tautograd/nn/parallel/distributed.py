@@ -41,7 +41,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def broadcast_together(tensors: list[Any], group: Any, source: int) -> None:
-    """Give every rank the tensors of one, those of a dtype in one message."""
+    """Broadcast tensors from one rank to all, in one message per dtype."""
     kinds: dict[Any, list[Any]] = {}
     for tensor in tensors:
         kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
@@ -205,7 +205,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients add up on each rank by itself; the first backward after it averages their sum."""
+        """Accumulate gradients on each rank separately; the first backward afterwards averages the sum."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -216,7 +216,7 @@ class DistributedDataParallel(Module, Joinable):
     # --- communication hooks ------------------------------------------------------------------
 
     def register_comm_hook(self, state: Any, hook: Any) -> None:
-        """Let `hook(state, bucket)` reduce each bucket; it gives a future of the result."""
+        """Let `hook(state, bucket)` reduce each bucket; it returns a future of the result."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         if self.reducer.hook is not None:
@@ -242,23 +242,23 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a rank does that has no batches left."""
+        """What a rank does after its last batch."""
         return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
     @property
     def join_device(self) -> Any:
-        """Where the numbers of the join are kept."""
+        """The device for the join's counters."""
         return self.device
 
     @property
     def join_process_group(self) -> Any:
-        """Whose ranks join."""
+        """The group whose ranks join."""
         return self.process_group
 
     # --- as the module ------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Any:
-        """Training or evaluation, of the module, too."""
+        """Set training or evaluation mode, of the wrapped module, too."""
         super().train(mode)
         return self
 
@@ -287,14 +287,14 @@ class DistributedDataParallel(Module, Joinable):
 
 
 class _DDPJoinHook(_Notified):
-    """A rank without batches takes part in what the others' wrapped model does."""
+    """A rank without batches takes part in the collectives of the others' wrapped model."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial: bool) -> None:
         self.ddp, self._by_initial = ddp, divide_by_initial
         self._context: Join | None = None
 
     def notified(self, context: Join) -> None:
-        """Who has batches: their first rank has the buffers, and gradients are averaged over them."""
+        """Record who has batches: their first rank has the buffers, and gradients are averaged over them."""
         self._context = context
         if context.active:
             self.ddp._authority = context.active[0]
@@ -312,7 +312,7 @@ class _DDPJoinHook(_Notified):
             ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """The end: all have the model of the rank that came last."""
+        """At the end, all ranks adopt the model of the one that finished last."""
         assert self._context is not None
         states = [*self.ddp.module.parameters(), *self.ddp._buffers_to_sync()]
         broadcast_together(states, self.ddp.process_group, self._context.last)

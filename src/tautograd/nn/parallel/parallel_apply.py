@@ -1,4 +1,4 @@
-"""Modules called side by side, each with its own part of the batch."""
+"""Calls replicas of a module, each with its own part of the batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parallel_apply(
 ) -> list[Any]:
     """The result of each module on its arguments, in order.
 
-    A GPU works while Python goes on to the next, so the calls follow one another; PyTorch starts a
+    A GPU works while Python continues with the next, so the calls are sequential; PyTorch starts a
     thread for each.
     """
     for what, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):

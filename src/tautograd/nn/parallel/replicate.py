@@ -1,4 +1,4 @@
-"""Copies of a module on several devices, whose parameters lead back to the one they came from."""
+"""Copies of a module on several devices, whose gradients flow back to the original."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["replicate"]
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Any]:
-    """The module once for each device; gradients arrive at the module that was given."""
+    """One copy of the module per device; gradients arrive at the original."""
     _refuse_cpu("Broadcast", [*network.parameters(), *network.buffers()])
     return [_on(network, as_device(where), detach, {}) for where in devices]
 
@@ -27,7 +27,7 @@ def _on(module: Module, where: Any, detach: bool, made: dict[int, Any]) -> Any:
     twin.__dict__ = {**module.__dict__, "_is_replica": True}
     twin._parameters, twin._buffers = {}, dict(module._buffers)
     for name, param in module._parameters.items():
-        # A plain attribute: the copy is the result of an operation, not a leaf to be trained.
+        # A plain attribute: the copy is the result of an operation, not a leaf to train.
         moved = None if param is None else param.to(where)
         twin.__dict__[name] = moved.detach() if moved is not None and detach else moved
     for name, buffer in module._buffers.items():

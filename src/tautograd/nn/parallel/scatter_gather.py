@@ -1,4 +1,4 @@
-"""A batch cut up for several devices, and results put together again, in nests of any kind."""
+"""Splits a batch among several devices, and combines the results, in nests of any kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["gather", "scatter", "scatter_kwargs"]
 
 
 def as_device(given: Any) -> Any:
-    """A device from its number, its name or itself."""
+    """A device from its index, its name or itself."""
     return device("cuda", given) if isinstance(given, int) else device(given)
 
 
@@ -24,7 +24,7 @@ def _is_namedtuple(value: Any) -> bool:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """A nest for each device, in which each tensor is its part of the given one along `dim`."""
+    """A nest for each device, in which each tensor is that device's part of the original along `dim`."""
     if isinstance(inputs, Tensor):
         parts = inputs.chunk(len(target_gpus), dim)
         return tuple(
@@ -43,7 +43,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 def scatter_kwargs(
     inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
-    """Arguments by place and by name, cut up alike; what one side lacks is empty."""
+    """Positional and keyword arguments, split alike; the shorter of the two is padded with empty ones."""
     by_place = list(scatter(inputs, target_gpus, dim)) if inputs else []
     by_name = list(scatter(kwargs, target_gpus, dim)) if kwargs else []
     by_place.extend(() for _ in range(len(by_name) - len(by_place)))
@@ -52,7 +52,7 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The nests of several devices as one, its tensors joined along `dim`."""
+    """Combine the nests of several devices into one, concatenating tensors along `dim`."""
     first = outputs[0]
     if isinstance(first, Tensor):
         _refuse_cpu("Gather", outputs)
@@ -67,7 +67,7 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
         return type(first)(
             (key, gather([out[key] for out in outputs], target_device, dim)) for key in first
         )
-    if isinstance(first, (str, bytes)):  # each of whose elements is one again
+    if isinstance(first, (str, bytes)):  # whose elements are strings again
         raise TypeError(
             f"gather: tensors, and nests of them, can be joined, not {type(first).__name__}"
         )

@@ -37,7 +37,7 @@ def _is_orthogonal(q: Tensor) -> bool:
 
 
 def _made_orthogonal(a: Tensor) -> Tensor:
-    """The orthogonal factor of a QR decomposition whose triangular factor has a positive diagonal."""
+    """The Q of a QR decomposition whose R has a positive diagonal."""
     x, tau = torch.geqrf(a)
     q: Any = torch.linalg.householder_product(x, tau)
     q *= x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -76,7 +76,7 @@ class _Orthogonal(Module):
     def _from_skew(self, x: Tensor) -> Tensor:
         n, k = x.shape[-2:]
         x = x.tril()
-        if n != k:  # as much of a square matrix as is given
+        if n != k:  # padded to a square matrix
             rest = x.new_zeros(n, n - k).expand(*x.shape[:-2], -1, -1)
             x = torch.cat([x, rest], dim=-1)
         q = _OF_SKEW[self.orthogonal_map](x - x.mH)
@@ -90,7 +90,7 @@ class _Orthogonal(Module):
         return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     def right_inverse(self, q: Tensor) -> Tensor:
-        """What `forward` makes this matrix of, or the orthogonal one that is close to it."""
+        """The preimage of this matrix under `forward`, or the nearest orthogonal matrix."""
         if q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
@@ -111,12 +111,12 @@ class _Orthogonal(Module):
         a, tau = torch.geqrf(q.mT if wide else q)
         diagonal = a.diagonal(dim1=-2, dim2=-1)
         diagonal.sign_()
-        # A reflection by zero is none: it keeps the sign that it would have turned.
+        # A reflection by zero is the identity: keep the sign that it would have flipped.
         diagonal[tau == 0.0] *= -1
         return a.mT if wide else a
 
     def _move_base(self, given: Tensor) -> Tensor:
-        """The base becomes the matrix; what is multiplied with it, the identity."""
+        """The matrix becomes the base; the factor multiplied with it, the identity."""
         q = given.mT if given.shape[-2] < given.shape[-1] else given
         n, k = q.shape[-2:]
         if n != k:  # completed to a square matrix by random columns

@@ -1,4 +1,4 @@
-"""The parametrizations of one tensor, one after another, and the originals it is computed from."""
+"""The chain of parametrizations of one tensor, and the originals it is computed from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..parameter import Parameter
 
 
 def register_tensor(module: Module, name: str, tensor: Tensor) -> None:
-    """Keep a tensor as the parameter or the buffer that it is."""
+    """Register a tensor as a parameter or a buffer, whichever it is."""
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
@@ -23,7 +23,7 @@ def register_tensor(module: Module, name: str, tensor: Tensor) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """Called without arguments: the tensor. Its originals are `original`, or `original0`, `original1`, …"""
+    """Returns the tensor when called. Its originals are `original`, or `original0`, `original1`, …"""
 
     unsafe: bool
     is_tensor: bool
@@ -64,7 +64,7 @@ class ParametrizationList(ModuleList):
             self._check_result(shape, dtype)
 
     def _first_originals(self, original: Any) -> Any:
-        """The value the tensor has, back through those parametrizations that can be inverted."""
+        """The tensor's value, mapped back through those parametrizations that can be inverted."""
         new = original
         with torch.no_grad():
             for module in reversed(list(self)):

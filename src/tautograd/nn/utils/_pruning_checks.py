@@ -1,4 +1,4 @@
-"""How much may be pruned, and along which dimension: the checks, and a share made a count."""
+"""How much may be pruned, and along which dimension: checks, and fractions turned into counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..._tensor.tensor import Tensor
 
 
 def check_amount(amount: Any) -> None:
-    """An amount is a share in [0, 1] (a float) or a count (an int), whatever it is taken from."""
+    """An amount is a fraction in [0, 1] (a float) or a count (an int)."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     value: Any = amount
@@ -22,12 +22,12 @@ def check_amount(amount: Any) -> None:
 
 
 def count_to_prune(amount: Any, size: int) -> Any:
-    """How many of `size` units an amount is; a float is a share of them, rounded."""
+    """How many of `size` units an amount is; a float is a fraction of them, rounded."""
     return amount if isinstance(amount, numbers.Integral) else round(amount * size)
 
 
 def check_count(count: Any, size: int) -> None:
-    """No more can be pruned than there is."""
+    """No more can be pruned than exists."""
     if count > size:
         raise ValueError(
             f"amount={count} should be smaller than the number of parameters to prune={size}"
@@ -52,7 +52,7 @@ def channel_norms(t: Tensor, n: Any, dim: int) -> Tensor:
 
 
 def check_scores(scores: Tensor, shape: Any, of_what: str) -> None:
-    """Scores rank the elements one by one, so they have the shape of what is pruned."""
+    """Scores rank elements one by one, so they need the shape of what is pruned."""
     if scores.shape != shape:
         raise AssertionError(
             f"importance_scores should have the same shape as {of_what}, got {scores.shape} vs {shape}"

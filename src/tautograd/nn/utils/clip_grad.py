@@ -1,4 +1,4 @@
-"""Gradients kept within bounds: by their norm all together, or element by element."""
+"""Gradient clipping: by total norm, or element by element."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Returned = TypeVar("Returned")
 
 
 def _no_grad(fn: Callable[..., Returned]) -> Callable[..., Returned]:
-    """Without recording, and without NumPy's warnings of overflow."""
+    """Run without recording, and without NumPy's overflow warnings."""
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Returned:
@@ -35,7 +35,7 @@ def _no_grad(fn: Callable[..., Returned]) -> Callable[..., Returned]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a gradient can be computed with as it lies in memory."""
+    """Whether a gradient can be used directly, in its memory layout."""
     data = tensor._data
     return type(data) is np.ndarray and data.dtype.char in "fd" and data.flags.c_contiguous
 
@@ -87,7 +87,7 @@ def _clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scale gradients whose total norm is known down to `max_norm`, in place."""
+    """Scale gradients with a known total norm down to `max_norm`, in place."""
     grads = _grads(parameters)
     if not grads:
         return
@@ -111,7 +111,7 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale the parameters' gradients so that their total norm is at most `max_norm`.
 
-    Returns the norm they had.
+    Returns their norm before clipping.
     """
     found = _tensors(parameters)
     if isinstance(parameters, types.GeneratorType) and not found:
@@ -131,7 +131,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The old name of `clip_grad_norm_`."""
+    """The deprecated name of `clip_grad_norm_`."""
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",
@@ -145,7 +145,7 @@ def clip_grad_norm(
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Bring each element of the gradients into [-clip_value, clip_value], in place."""
+    """Clamp each element of the gradients to [-clip_value, clip_value], in place."""
     bound = float(clip_value)
     for grad in _grads(parameters):
         grad.clamp_(min=-bound, max=bound)

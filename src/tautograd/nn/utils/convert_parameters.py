@@ -14,12 +14,12 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of the parameters in one vector, which knows where they came from."""
+    """All elements of the parameters in one vector, which stays connected to the graph."""
     return torch.cat([param.view(-1) for param in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Tensor]) -> None:
-    """Give the parameters their elements from a vector, whose memory they then share."""
+    """Set the parameters from a vector, whose memory they then share."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")
     start = 0

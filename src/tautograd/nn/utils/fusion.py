@@ -1,7 +1,7 @@
-"""A batch normalisation, once its statistics are fixed, folded into the layer before it.
+"""Folds a batch normalisation with fixed statistics into the layer before it.
 
-With scale s = γ / √(σ² + ε), s (W x + b - μ) + β is again a layer of the same kind: its weight is s W,
-its bias s (b - μ) + β.
+With scale s = γ / √(σ² + ε), s (W x + b - μ) + β is again a layer of the same kind, with weight s W
+and bias s (b - μ) + β.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making modules whose parameters are to be filled by someone else."""
+"""Creates modules whose parameters are filled later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
-    """A module whose parameters have no particular values; the random stream stays where it was."""
+    """A module with uninitialised parameters; the random stream is not advanced."""
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

@@ -1,4 +1,4 @@
-"""The weights of convolutions in another order of memory, throughout a model."""
+"""Converts the memory format of convolution weights throughout a model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def _convert(model: Given, kinds: tuple[type[Any], ...], memory_format: Any) -> 
 
 
 def convert_conv2d_weight_memory_format(module: Given, memory_format: Any) -> Given:
-    """Lay the weights of all two-dimensional convolutions in a module out in this order."""
+    """Convert the weights of all two-dimensional convolutions in a module to this memory format."""
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: Given, memory_format: Any) -> Given:
-    """Lay the weights of all three-dimensional convolutions in a module out in this order."""
+    """Convert the weights of all three-dimensional convolutions in a module to this memory format."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: of given length, of largest singular value one, orthogonal."""
+"""Ready-made parametrizations: weight norm, spectral norm, orthogonal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def orthogonal(
     return module
 
 
-# --- of given length ------------------------------------------------------------------------------
+# --- weight norm ----------------------------------------------------------------------------------
 
 
 class _WeightNorm(Module):
@@ -72,11 +72,11 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Given, name: str = "weight", dim: int | None = 0) -> Given:
-    """Give a parameter its length and its direction separately."""
+    """Parametrize a parameter by its length and its direction."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def read_old_names(state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """State dicts of the hook of the same name have `weight_g` and `weight_v`."""
+        """Convert state dicts of the hook of the same name, with `weight_g` and `weight_v`."""
         old = (f"{prefix}{name}_g", f"{prefix}{name}_v")
         if all(key in state_dict for key in old):
             for i, key in enumerate(old):
@@ -87,7 +87,7 @@ def weight_norm(module: Given, name: str = "weight", dim: int | None = 0) -> Giv
     return module
 
 
-# --- of largest singular value one ----------------------------------------------------------------
+# --- spectral norm --------------------------------------------------------------------------------
 
 
 class _SpectralNorm(Module):
@@ -139,7 +139,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._power_method(matrix, self.n_power_iterations)
-        # The graph keeps these; the buffers change in place at the next call.
+        # The graph keeps these; the buffers change in place on the next call.
         u, v = (x.clone(memory_format=torch.contiguous_format) for x in (self._u, self._v))
         return weight / torch.vdot(u, torch.mv(matrix, v))
 

@@ -1,7 +1,7 @@
-"""Parameters that are functions of others: a weight kept symmetric, orthogonal, of given length.
+"""Parameters as functions of others: a weight kept symmetric, orthogonal, of fixed length.
 
-A parametrized tensor is a property of a class made for the one module; it is computed from the
-originals, kept in `module.parametrizations`, whenever it is asked for.
+A parametrized tensor is a property on a class created for that one module; it is computed from the
+originals, kept in `module.parametrizations`, on each access.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def cached() -> Iterator[None]:
             _cache.clear()
 
 
-# --- the class made for one module ----------------------------------------------------------------
+# --- the class created for one module -------------------------------------------------------------
 
 
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    """A copy without `__getstate__`, which refuses."""
+    """A copy without `__getstate__`, which raises."""
     if id(self) not in memo:
         replica = memo[id(self)] = self.__new__(type(self))
         replica.__dict__ = copy.deepcopy(self.__dict__, memo)
@@ -107,8 +107,8 @@ def register_parametrization(
 ) -> Given:
     """Make a parameter or buffer of a module a function of its original.
 
-    `parametrization` is a module from tensor to tensor. Where it has a `right_inverse`, the tensor can
-    be assigned to, and starts from the value it had. `unsafe` allows it to change shape and dtype.
+    `parametrization` is a module from tensor to tensor. If it has a `right_inverse`, the tensor can
+    be assigned to, and starts from its previous value. `unsafe` allows it to change shape and dtype.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -135,7 +135,7 @@ def register_parametrization(
 
 
 def _check_another(module: Any, name: str, parametrization: Any) -> None:
-    """Whether one more parametrization of a tensor keeps its shape and dtype, both ways."""
+    """Check that one more parametrization of a tensor keeps its shape and dtype, both ways."""
     before = getattr(module, name)
     after = parametrization(before)
     if not isinstance(after, Tensor):
@@ -177,7 +177,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(
     module: Given, tensor_name: str, leave_parametrized: bool = True
 ) -> Given:
-    """Make a tensor a plain one again, with its present value or with that of its original."""
+    """Make a tensor a plain one again, with its current value or with that of its original."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     held = module.parametrizations[tensor_name]
@@ -211,7 +211,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Given, tensor_name: str | None = None
 ) -> Given:
-    """Give a module the parametrizations of another, and their originals."""
+    """Copy the parametrizations of another module, and their originals."""
     if not is_parametrized(from_module):
         return to_module
     names: Sequence[str] = (

@@ -1,8 +1,8 @@
-"""Pruning: a parameter of which a mask lets only a part through.
+"""Pruning: parameters multiplied by masks.
 
 A pruned parameter `name` becomes three things: the parameter `name_orig`, the buffer `name_mask`, and
-the plain attribute `name` = `name_orig` · `name_mask`, which a hook computes anew before each call. A
-method says which mask; several on one parameter are held by a `PruningContainer`, which gives each
+the plain attribute `name` = `name_orig` · `name_mask`, which a hook recomputes before each call. A
+method determines the mask; several on one parameter are held by a `PruningContainer`, which gives each
 only what those before it have left.
 """
 
@@ -50,7 +50,7 @@ Given = TypeVar("Given", bound=Module)
 
 
 class BasePruningMethod(ABC):
-    """A way to choose a mask, and the hook that applies it before each call of the module."""
+    """A method of choosing a mask, and the hook that applies it before each call of the module."""
 
     _tensor_name: str
     PRUNING_TYPE: str
@@ -60,7 +60,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask for a tensor of which `default_mask` has been let through so far."""
+        """The mask for a tensor, given the mask `default_mask` so far."""
 
     def apply_mask(self, module: Module) -> Tensor:
         """The parameter times its mask."""
@@ -74,7 +74,7 @@ class BasePruningMethod(ABC):
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prune `module.name`, on top of what was pruned there before."""
+        """Prune `module.name`, on top of earlier pruning."""
         earlier = _take_hook(module, name)
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
@@ -102,14 +102,14 @@ class BasePruningMethod(ABC):
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
         except Exception:
-            if first:  # the module as it was
+            if first:  # restore the module
                 module.register_parameter(name, getattr(module, f"{name}_orig"))
                 del module._parameters[f"{name}_orig"]
             raise
         return method
 
     def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
-        """A tensor times the mask chosen for it; no module has a part in this."""
+        """A tensor times the mask chosen for it, without any module."""
         if importance_scores is None:
             importance_scores = t
         else:
@@ -118,7 +118,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=so_far)
 
     def remove(self, module: Module) -> None:
-        """Make the pruned value a parameter again; what was masked stays zero."""
+        """Make the pruned value a parameter again; masked elements stay zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         name = self._tensor_name
@@ -132,7 +132,7 @@ class BasePruningMethod(ABC):
 
 
 def _take_hook(module: Module, name: str) -> BasePruningMethod | None:
-    """The pruning hook of a parameter, taken off the module, if there is one."""
+    """Remove and return the pruning hook of a parameter, if there is one."""
     hooks = module._forward_pre_hooks
     numbers = [number for number, hook in hooks.items() if _prunes(hook, name)]
     if len(numbers) > 1:
@@ -149,7 +149,7 @@ def _prunes(hook: Any, name: str) -> bool:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one parameter, in the order in which they came."""
+    """Several methods on one parameter, in order of application."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -181,7 +181,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask so far, with the last method's choice among what it lets through."""
+        """The mask so far, combined with the last method's choice among what it keeps."""
         method = self._pruning_methods[-1]
         left = _what_is_left(method, t, default_mask)
         chosen = method.compute_mask(t[left], default_mask=default_mask[left])
@@ -191,7 +191,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _what_is_left(method: Any, t: Tensor, mask: Tensor) -> Any:
-    """The index of what earlier methods have left for this one: elements, channels, or all."""
+    """The index of what earlier methods leave for this one: elements, channels, or all."""
     kind = method.PRUNING_TYPE
     if kind == "unstructured":
         return mask == 1
@@ -215,12 +215,12 @@ def _what_is_left(method: Any, t: Tensor, mask: Tensor) -> Any:
 
 
 class Identity(BasePruningMethod):
-    """A mask that lets everything through."""
+    """A mask that keeps everything."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What was let through before."""
+        """The mask so far."""
         return default_mask
 
     @classmethod
@@ -230,7 +230,7 @@ class Identity(BasePruningMethod):
 
 
 class _Elements(BasePruningMethod):
-    """Takes out the elements that `_worst` names."""
+    """Prunes the elements that `_worst` selects."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -240,10 +240,10 @@ class _Elements(BasePruningMethod):
 
     @abstractmethod
     def _worst(self, t: Tensor, count: Any) -> Tensor:
-        """The places, in one row, of the elements to go."""
+        """The flat indices of the elements to prune."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What was let through before, without the elements chosen now."""
+        """The mask so far, without the elements chosen now."""
         count = count_to_prune(self.amount, t.numel())
         check_count(count, t.numel())
         mask = default_mask.clone(memory_format=torch.contiguous_format)
@@ -253,7 +253,7 @@ class _Elements(BasePruningMethod):
 
 
 class RandomUnstructured(_Elements):
-    """Takes out elements at random."""
+    """Prunes elements at random."""
 
     def _worst(self, t: Tensor, count: Any) -> Tensor:
         places: Tensor = torch.topk(torch.rand_like(t).view(-1), k=count).indices
@@ -266,7 +266,7 @@ class RandomUnstructured(_Elements):
 
 
 class L1Unstructured(_Elements):
-    """Takes out the elements nearest zero."""
+    """Prunes the elements with the smallest absolute values."""
 
     def _worst(self, t: Tensor, count: Any) -> Tensor:
         places: Tensor = torch.topk(torch.abs(t).view(-1), k=count, largest=False).indices
@@ -276,12 +276,12 @@ class L1Unstructured(_Elements):
     def apply(  # type: ignore[override]
         cls, module: Module, name: str, amount: Any, importance_scores: Any = None
     ) -> BasePruningMethod:
-        """Prune what is smallest in `module.name`, or in the scores."""
+        """Prune the smallest elements of `module.name`, or those with the smallest scores."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
 class _Channels(BasePruningMethod):
-    """Takes out whole channels: slices along `dim`."""
+    """Prunes whole channels: slices along `dim`."""
 
     PRUNING_TYPE = "structured"
     amount: Any
@@ -289,10 +289,10 @@ class _Channels(BasePruningMethod):
 
     @abstractmethod
     def _kept(self, t: Tensor, count: Any) -> Tensor:
-        """An index along `dim` of the channels that stay."""
+        """An index along `dim` of the channels to keep."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What was let through before, without the channels chosen now."""
+        """The mask so far, without the channels chosen now."""
         check_channels(t, self.dim)
         size = t.shape[self.dim]
         count = count_to_prune(self.amount, size)
@@ -308,7 +308,7 @@ class _Channels(BasePruningMethod):
 
 
 class RandomStructured(_Channels):
-    """Takes out channels at random."""
+    """Prunes channels at random."""
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
         check_amount(amount)
@@ -329,7 +329,7 @@ class RandomStructured(_Channels):
 
 
 class LnStructured(_Channels):
-    """Takes out the channels whose n-norm is smallest."""
+    """Prunes the channels with the smallest n-norm."""
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
         check_amount(amount)
@@ -346,14 +346,14 @@ class LnStructured(_Channels):
     def apply(  # type: ignore[override]
         cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
     ) -> BasePruningMethod:
-        """Prune the channels of `module.name` with the smallest norm, or of the scores."""
+        """Prune the channels of `module.name` with the smallest norm, in the parameter or the scores."""
         return super().apply(
             module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores
         )
 
 
 class CustomFromMask(BasePruningMethod):
-    """A mask that is given."""
+    """A given mask."""
 
     PRUNING_TYPE = "global"
 
@@ -361,7 +361,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What both the mask and those before it let through."""
+        """The intersection of the mask and those before it."""
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
@@ -384,19 +384,19 @@ def identity(module: Given, name: str) -> Given:
 
 
 def random_unstructured(module: Given, name: str, amount: Any) -> Given:
-    """Take out elements of a parameter at random: a share (a float), or so many (an int)."""
+    """Prune elements of a parameter at random: a fraction (a float), or a count (an int)."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Given, name: str, amount: Any, importance_scores: Any = None) -> Given:
-    """Take out the elements of a parameter with the smallest absolute values (or scores)."""
+    """Prune the elements of a parameter with the smallest absolute values (or scores)."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Given, name: str, amount: Any, dim: int) -> Given:
-    """Take out slices of a parameter along `dim` at random."""
+    """Prune slices of a parameter along `dim` at random."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
@@ -404,7 +404,7 @@ def random_structured(module: Given, name: str, amount: Any, dim: int) -> Given:
 def ln_structured(
     module: Given, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
 ) -> Given:
-    """Take out the slices along `dim` whose n-norm is smallest, in the parameter or the scores."""
+    """Prune the slices along `dim` with the smallest n-norm, in the parameter or the scores."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -447,7 +447,7 @@ def global_unstructured(
 
 
 def remove(module: Given, name: str) -> Given:
-    """Make pruning of a parameter permanent: it is a plain parameter again, zero where it was masked."""
+    """Make pruning of a parameter permanent: a plain parameter again, zero where it was masked."""
     for number, hook in module._forward_pre_hooks.items():
         if _prunes(hook, name):
             hook.remove(module)  # type: ignore[attr-defined]

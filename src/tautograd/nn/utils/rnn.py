@@ -1,8 +1,8 @@
 """Sequences of different lengths in one tensor: padded to the longest, or packed step by step.
 
-A `PackedSequence` holds the rows of all sequences that are still running at step 0, then those at
-step 1, and so on; `batch_sizes` says how many they are. It wants the longest sequence first, and
-remembers the order they came in.
+A `PackedSequence` holds the rows of all sequences still running at step 0, then those at
+step 1, and so on; `batch_sizes` gives their numbers. It requires the longest sequence first, and
+remembers the original order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """With the data on another device or of another dtype; itself, if nothing changes."""
+        """The sequence with its data on another device or of another dtype; itself, if nothing changes."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -115,7 +115,7 @@ class PackedSequence(PackedSequence_):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The order that undoes another."""
+    """The inverse of a permutation."""
     if permutation is None:
         return None
     result: Any = torch.empty_like(permutation)
@@ -132,7 +132,7 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Pack padded sequences, given how long each is: longest first, unless they may be sorted here."""
+    """Pack padded sequences, given their lengths: longest first, unless sorting is allowed."""
     if isinstance(lengths, Tensor):
         lengths = lengths.to(dtype=torch.int64)
     else:
@@ -152,7 +152,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Padded sequences again, in the order they had before packing, and their lengths."""
+    """Unpack into padded sequences, in their original order, and their lengths."""
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:
         if total_length < longest:
@@ -191,7 +191,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences of different lengths side by side, the shorter ones filled up with a value."""
+    """Stack sequences of different lengths, padding the shorter ones with a value."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
@@ -232,7 +232,7 @@ def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tenso
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """Each sequence by itself, without what it was filled up with."""
+    """Split into sequences, without their padding."""
     padded: Any = padded_sequences
     if not isinstance(padded, torch.Tensor):
         raise TypeError(

@@ -27,7 +27,7 @@ Given = TypeVar("Given", bound=Module)
 class SpectralNorm:
     """The hook: `weight` = `weight_orig` / σ, with σ = uᵀ W v."""
 
-    _version = 1  # 1: v is kept too; in 0 it was computed anew from u
+    _version = 1  # 1: v is saved, too; version 0 recomputed it from u
 
     def __init__(
         self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
@@ -43,13 +43,13 @@ class SpectralNorm:
         self.eps = eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
-        """The weight with one row per place along `dim`."""
+        """The weight with one row per index along `dim`."""
         if self.dim != 0:
             weight = weight.permute(self.dim, *(d for d in range(weight.ndim) if d != self.dim))
         return weight.reshape(weight.shape[0], -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The normalised weight; u and v move on if asked to."""
+        """The normalised weight; updates u and v if requested."""
         weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
@@ -57,7 +57,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v = F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps, out=v)
                     u = F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps, out=u)
-                # The graph keeps these; the buffers change in place at the next call.
+                # The graph keeps these; the buffers change in place on the next call.
                 u, v = (x.clone(memory_format=torch.contiguous_format) for x in (u, v))
         normalised: Tensor = weight / torch.dot(u, torch.mv(matrix, v))
         return normalised
@@ -114,7 +114,7 @@ class SpectralNorm:
 
 
 class _StateHook:
-    """What both hooks of state dicts know: whose they are."""
+    """What both state dict hooks know: the parameter they belong to."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -172,7 +172,7 @@ class SpectralNormStateDictHook(_StateHook):
 
 
 def _find(hooks: dict[int, Any], kind: Any, name: str) -> int | None:
-    """The number of the hook of this kind for a parameter."""
+    """The id of the hook of this kind for a parameter."""
     for number, hook in hooks.items():
         hook = getattr(hook, "hook", hook)  # loading hooks are wrapped
         if isinstance(hook, kind) and hook.name == name:
@@ -181,7 +181,7 @@ def _find(hooks: dict[int, Any], kind: Any, name: str) -> int | None:
 
 
 def output_dim(module: Module) -> int:
-    """The dimension of a weight that counts the outputs: 1 for transposed convolutions."""
+    """The output dimension of a weight: 1 for transposed convolutions."""
     return 1 if getattr(module, "transposed", False) else 0
 
 
@@ -192,7 +192,7 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Given:
-    """Divide a parameter by its largest singular value at each call."""
+    """Divide a parameter by its largest singular value on each call."""
     dim = output_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module

@@ -1,4 +1,4 @@
-"""Calling a module with other parameters than its own, by the name PyTorch once had for it."""
+"""Calls a module with other parameters than its own, under PyTorch's deprecated name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """The old name of `func.functional_call`."""
+    """The deprecated name of `func.functional_call`."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
         "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "

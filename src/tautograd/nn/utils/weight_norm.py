@@ -1,4 +1,4 @@
-"""Weight normalisation as a hook: before each call the weight is made of length and direction."""
+"""Weight normalisation as a hook: before each call the weight is computed from length and direction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WeightNorm:
 
 
 def _find(module: Module, name: str) -> int | None:
-    """The number of the hook for a parameter."""
+    """The id of the hook for a parameter."""
     for number, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             return number
@@ -77,7 +77,7 @@ def _find(module: Module, name: str) -> int | None:
 
 
 def weight_norm(module: Given, name: str = "weight", dim: int | None = 0) -> Given:
-    """Give a parameter its length and its direction separately, as `name_g` and `name_v`."""
+    """Reparametrize a parameter by its length and its direction, `name_g` and `name_v`."""
     WeightNorm.apply(module, name, dim)
     return module
 

@@ -1,4 +1,4 @@
-"""Stands where PyTorch would, in processes started under `taut run --as-torch`.
+"""Stands in for PyTorch in processes started under `taut run --as-torch`.
 
 It is on the module search path of those processes only (see `as_torch.py`), and replaces itself
 with tautograd as soon as it is imported.

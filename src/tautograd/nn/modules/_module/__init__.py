@@ -1,1 +1,1 @@
-"""What `Module` is made of: its members, state, conversions, hooked calls, and errors that name the module."""
+"""The parts of `Module`: its members, state, conversions, hooked calls, and errors that name the module."""

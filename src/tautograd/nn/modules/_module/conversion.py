@@ -1,4 +1,4 @@
-"""A module's tensors all at once: converted, moved, shared, their gradients cleared."""
+"""Operations on all of a module's tensors: converting, moving, sharing, clearing gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...parameter import Parameter, is_lazy
 
 
 class Conversion:
-    """What is done to every parameter and buffer of a module and of those below it."""
+    """Applies to every parameter and buffer of a module and its descendants."""
 
     if TYPE_CHECKING:
         _parameters: dict[str, Any]
@@ -53,7 +53,7 @@ class Conversion:
         return self
 
     def apply(self, fn: Callable[[Any], None]) -> Self:
-        """Call `fn` on every module below this one, then on this one."""
+        """Call `fn` on every descendant of this module, then on the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -62,11 +62,11 @@ class Conversion:
     # --- devices ---------------------------------------------------------------------------------
 
     def cpu(self) -> Self:
-        """All parameters and buffers on the CPU, where they are."""
+        """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """All parameters and buffers on a GPU: an error, since there is none."""
+        """Move all parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self) -> Self:
@@ -122,13 +122,13 @@ class Conversion:
     # --- gradients -------------------------------------------------------------------------------
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Whether the parameters are to get gradients."""
+        """Set whether the parameters require gradients."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the parameters' gradients, or fill them with zeros."""
+        """Drop the parameters' gradients, or fill them with zeros."""
         for param in self.parameters():
             if set_to_none:
                 param.grad = None
@@ -203,7 +203,7 @@ def _no_destination(args: tuple[Any, ...]) -> TypeError:
 
 
 def _renewed(param: Any, changed: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
-    """A parameter of its own for the converted value, with the converted gradient."""
+    """A new parameter for the converted value, with the converted gradient."""
     found = Parameter(changed, param.requires_grad)
     if param.grad is not None:
         found.grad = fn(param.grad).detach().requires_grad_(param.grad.requires_grad)

@@ -1,7 +1,7 @@
-"""Errors of operations say which module they happened in, and what it was given.
+"""Adds to errors of operations the module they occurred in, and its inputs.
 
-The words of the error stay as they are. A note below them, which tracebacks show, names the innermost
-module that was at work, how it is reached from the outermost, and the shapes of its inputs and
+The error's message is unchanged. A note below it, which tracebacks show, names the innermost
+running module, its path from the outermost, and the shapes of its inputs and
 parameters.
 """
 
@@ -19,14 +19,15 @@ _KINDS = (RuntimeError, ValueError, IndexError, TypeError)
 
 
 def explain(error: Exception, module: Any, args: Any, kwargs: Any) -> None:
-    """Note on an error from inside a module's `forward` where that was, if an operation raised it.
+    """Add a note to an error in a module's `forward` that says where it occurred, if an operation
+    raised it.
 
-    An accident inside a module of ours is raised again in words.
+    An internal error inside one of our modules is raised again with an explanation.
     """
     spoken = in_words(error, type(module).__name__, args, kwargs)
     if spoken is not None:
         raise spoken from error
-    with contextlib.suppress(Exception):  # a module that cannot be printed hides no error
+    with contextlib.suppress(Exception):  # a module that cannot be printed must not hide the error
         _explain(error, module, args, kwargs)
 
 

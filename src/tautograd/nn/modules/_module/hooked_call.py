@@ -1,4 +1,4 @@
-"""Calling a module that has hooks."""
+"""Calls a module that has hooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._hooks import WrappedHook, global_hooks
 
 
 def call_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
-    """`module(*args, **kwargs)` with every hook in its turn."""
+    """`module(*args, **kwargs)` with every hook in order."""
     call = _Call(module, args, kwargs)
     try:
         return call.run()
@@ -93,7 +93,7 @@ class _Call:
             self.result = found
 
     def run_hooks_always_called(self) -> None:
-        """After an error: the hooks that asked to be called even then and were not yet."""
+        """After an error: run the hooks with `always_call` that have not run yet."""
         for whose, (hooks, kwargs_wanted, always) in zip(
             ("global module", "module"), _forward_hooks(self.module), strict=True
         ):
@@ -125,7 +125,7 @@ def _forward_hooks(module: Any) -> tuple[Any, ...]:
     )
 
 
-# --- backward hooks of the old kind ---------------------------------------------------------------
+# --- deprecated backward hooks --------------------------------------------------------------------
 
 _MISSING_OUTPUT = "This hook will be missing some grad_output."
 _MISSING_INPUT = "This hook will be missing some grad_input."
@@ -151,7 +151,7 @@ def _watch_last_node(module: Any, hooks: list[Any], args: Any, result: Any) -> N
 
 
 def _what_is_missed(inputs: Any, result: Any, node: Any) -> str | None:
-    """What a hook on this node alone does not see, in PyTorch's words."""
+    """What a hook on only this node misses, in PyTorch's words."""
     outputs = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(outputs, tuple) and all(isinstance(o, Tensor) for o in outputs)):
         return (

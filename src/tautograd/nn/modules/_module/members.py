@@ -1,4 +1,4 @@
-"""What a module owns, by name: how it is registered, walked and found."""
+"""A module's members by name: registration, iteration and lookup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """Registering, walking and finding parameters, buffers and child modules."""
+    """Registers, iterates over and looks up parameters, buffers and child modules."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -36,7 +36,7 @@ class Members:
     # --- registering -----------------------------------------------------------------------------
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keep a tensor that is state but no parameter; in the state dict if `persistent`."""
+        """Register a tensor that is state but not a parameter; in the state dict if `persistent`."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers)
@@ -55,7 +55,7 @@ class Members:
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Keep a parameter under this name; None keeps the name for one."""
+        """Register a parameter under this name; None reserves the name."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
@@ -89,7 +89,7 @@ class Members:
             raise KeyError(f"attribute '{name}' already exists")
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Keep a child module under this name."""
+        """Register a child module under this name."""
         from ..module import Module
 
         if module is not None and not isinstance(module, Module):
@@ -108,7 +108,7 @@ class Members:
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """`add_module` by another name."""
+        """An alias of `add_module`."""
         self.add_module(name, module)
 
     # --- walking ---------------------------------------------------------------------------------
@@ -161,12 +161,12 @@ class Members:
         )
 
     def children(self) -> Iterator[Any]:
-        """The modules directly in this one, each once."""
+        """The direct child modules, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """The modules directly in this one, each once, with their names."""
+        """The direct child modules, each once, with their names."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -174,14 +174,14 @@ class Members:
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        """This module and all below it, each once."""
+        """This module and all its descendants, each once."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """This module and all below it, with their dotted names."""
+        """This module and all its descendants, with their dotted names."""
         if memo is None:
             memo = set()
         if self in memo:
@@ -208,7 +208,7 @@ class Members:
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module in the place of the one with this dotted name (which `strict` asks for)."""
+        """Replace the module with this dotted name (which must exist if `strict`)."""
         from ..module import Module
 
         if target == "":

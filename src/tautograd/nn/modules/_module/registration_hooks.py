@@ -1,4 +1,4 @@
-"""Hooks of all modules that see what is about to be registered, and may replace it."""
+"""Global hooks that see what is about to be registered, and may replace it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ parameter_registration_hooks: dict[int, Hook] = OrderedDict()
 
 
 def replaced_by(hooks: dict[int, Hook], module: Any, name: str, value: Any) -> Any:
-    """What the hooks make of a value that is to be registered."""
+    """The value to register, after the hooks."""
     for hook in hooks.values():
         found = hook(module, name, value)
         if found is not None:

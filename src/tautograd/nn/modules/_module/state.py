@@ -1,4 +1,4 @@
-"""A module's state as a flat dictionary of tensors, and back again."""
+"""A module's state as a flat dictionary of tensors, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Keys(NamedTuple):
 
 
 class _IncompatibleKeys(_Keys):
-    """What `load_state_dict` found missing and had no use for."""
+    """The keys that `load_state_dict` found missing or unexpected."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class _IncompatibleKeys(_Keys):
 
 
 class State:
-    """Saving to and loading from state dicts."""
+    """Saves and loads state dicts."""
 
     _version: int = 1
     _state_dict_hooks: dict[int, Any]
@@ -51,11 +51,11 @@ class State:
         _non_persistent_buffers_set: set[str]
 
     def get_extra_state(self) -> Any:
-        """State that is no tensor; a subclass that defines this has it in its state dict."""
+        """State other than tensors; a subclass that defines this has it in its state dict."""
         raise _unreachable("get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` gave."""
+        """Restore the state from `get_extra_state`."""
         raise _unreachable("set_extra_state")
 
     # --- hooks -----------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class State:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Load what this module owns itself; what does not fit goes into the three lists."""
+        """Load this module's own members; mismatches go into the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(
                 state_dict,
@@ -197,9 +197,9 @@ class State:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy (or with `assign`, take over) the tensors of a state dict by their names.
+        """Copy (or with `assign`, adopt) the tensors of a state dict by their names.
 
-        `strict` asks that the names match; else the answer says which did not.
+        `strict` requires the names to match; otherwise the result lists those that did not.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -247,7 +247,7 @@ def _load(
     keys: _IncompatibleKeys,
     errors: list[str],
 ) -> None:
-    """Load a module and those below it."""
+    """Load a module and its descendants."""
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local["assign_to_params_buffers"] = assign
@@ -267,7 +267,7 @@ def _load(
 
 
 def _load_one(module: Any, name: str, held: Any, key: str, given: Any, assign: bool) -> str | None:
-    """Load one tensor; what is wrong with it, if something is."""
+    """Load one tensor; returns what is wrong with it, if anything."""
     if not isinstance(given, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '

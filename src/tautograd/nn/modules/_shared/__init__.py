@@ -1,1 +1,1 @@
-"""What layers of several kinds share."""
+"""What layers of several kinds have in common."""

@@ -1,4 +1,4 @@
-"""Constructors that classes of one family share, each under the name of its own class."""
+"""Constructors shared by the classes of a family, each under its own class's name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 def own_constructor(cls: Class) -> Class:
-    """Give a class the inherited `__init__` as its own: errors about arguments then name the class."""
+    """Give a class its own copy of the inherited `__init__`: errors about arguments then name the class."""
     shared: Any = cls.__init__
     own = FunctionType(
         shared.__code__,

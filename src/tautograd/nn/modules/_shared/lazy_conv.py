@@ -22,24 +22,24 @@ from .constructors import own_constructor
 
 
 class _Lazy(LazyModuleMixin, _ConvNd):
-    """What a lazy convolution adds to the convolution that it becomes."""
+    """What a lazy convolution adds to the convolution it becomes."""
 
     _rank: int
 
     def _wait(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        """Parameters without a shape, until the first input comes."""
+        """Create parameters without a shape, until the first input arrives."""
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draw weights and bias anew, once they have a shape."""
+        """Reinitialise weights and bias, once they have a shape."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters the shapes that this input asks for."""
+        """Give the parameters the shapes that this input requires."""
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
@@ -121,42 +121,42 @@ class _LazyConvTranspose(_Lazy, _ConvTransposeNd):
 
 @own_constructor
 class LazyConv1d(_LazyConv, Conv1d):
-    """A `Conv1d` whose input channels are found out."""
+    """A `Conv1d` that infers its input channels."""
 
     cls_to_become = Conv1d
 
 
 @own_constructor
 class LazyConv2d(_LazyConv, Conv2d):
-    """A `Conv2d` whose input channels are found out."""
+    """A `Conv2d` that infers its input channels."""
 
     cls_to_become = Conv2d
 
 
 @own_constructor
 class LazyConv3d(_LazyConv, Conv3d):
-    """A `Conv3d` whose input channels are found out."""
+    """A `Conv3d` that infers its input channels."""
 
     cls_to_become = Conv3d
 
 
 @own_constructor
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A `ConvTranspose1d` whose input channels are found out."""
+    """A `ConvTranspose1d` that infers its input channels."""
 
     cls_to_become = ConvTranspose1d
 
 
 @own_constructor
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A `ConvTranspose2d` whose input channels are found out."""
+    """A `ConvTranspose2d` that infers its input channels."""
 
     cls_to_become = ConvTranspose2d
 
 
 @own_constructor
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A `ConvTranspose3d` whose input channels are found out."""
+    """A `ConvTranspose3d` that infers its input channels."""
 
     cls_to_become = ConvTranspose3d
 

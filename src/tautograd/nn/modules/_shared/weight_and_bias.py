@@ -1,4 +1,4 @@
-"""What linear maps and convolutions share: a weight, a bias that may be missing, and how both are drawn."""
+"""What linear maps and convolutions share: a weight, an optional bias, and their initialisation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..module import Module
 
 
 class WeightAndBias(Module):
-    """A module with a weight and, if it is wanted, a bias of one number per output."""
+    """A module with a weight and an optional bias of one number per output."""
 
     weight: Tensor
     bias: Tensor | None
@@ -30,7 +30,7 @@ class WeightAndBias(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weights and bias anew."""
+        """Reinitialise weights and bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
