@@ -15,6 +15,7 @@ from typing import IO, Any
 from ._arrays.devices import as_device, cuda_backend, device
 from ._files import storages
 from ._files.atomic import is_path, replacing
+from ._files.legacy import write_legacy
 from ._files.reading import UnsafeFile, read
 from ._files.regular import open_regular
 from ._files.writing import write
@@ -105,6 +106,14 @@ def save(
 
     A file that is replaced stays as it was until the new one is complete.
     """
+    if not _use_new_zipfile_serialization:
+        if is_path(f):
+            with replacing(f) as file:  # type: ignore[arg-type]
+                write_legacy(obj, file, pickle_protocol)
+            return
+        if hasattr(f, "write"):
+            write_legacy(obj, f, pickle_protocol)  # type: ignore[arg-type]
+            return
     if is_path(f):
         name = os.path.splitext(os.path.basename(os.fspath(f)))[0]  # type: ignore[arg-type]
         with replacing(f) as file:  # type: ignore[arg-type]

@@ -333,7 +333,7 @@ class TrustingUnpickler(pickle.Unpickler):
 REBUILDING = frozenset(
     ("torch._utils", name)
     for name in (
-        *("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
+        *("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
         "_rebuild_parameter_with_state",
     )
 ) | {
