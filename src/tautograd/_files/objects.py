@@ -180,7 +180,8 @@ def _restore(target: Any, state: Any) -> None:
             raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
         return
     attributes, slots = state if isinstance(state, tuple) else (state, None)
-    vars(target).update(attributes or {})
+    if attributes:  # of a class with slots alone there is no dictionary
+        vars(target).update(attributes)
     for key, value in (slots or {}).items():
         setattr(target, key, value)
 
