@@ -25,7 +25,7 @@ def _inputs(torch: Any) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CS")
+@pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("name", FUNCTIONS)
 @same
 def test_what_is_held_is_computed(torch: Any, name: str) -> Any:
@@ -42,7 +42,7 @@ def _layouts(torch: Any, x: Any) -> Any:
     return [make().requires_grad_() for make in (x.to_sparse, x.to_sparse_csr, x.to_sparse_csc)]
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CS")
+@pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @same

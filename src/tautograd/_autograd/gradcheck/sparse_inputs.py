@@ -61,9 +61,9 @@ def _maker(held: Any) -> Callable[[Tensor], Tensor]:
 
     if isinstance(held, CooArray):
         parameters = {"indices": held.indices, "size": held.shape, "coalesced": True}
-        return lambda values: apply(from_values_op, (values,), parameters)  # type: ignore[no-any-return]
+        return lambda values: apply(from_values_op, (values,), parameters)
     places = {"kind": held.kind, "starts": held.starts, "others": held.others, "size": held.shape}
-    return lambda values: apply(from_compressed_op, (values,), places)  # type: ignore[no-any-return]
+    return lambda values: apply(from_compressed_op, (values,), places)
 
 
 def require_dense(outputs: tuple[Any, ...]) -> None:
