@@ -266,14 +266,26 @@ def test_another_text_is_not_translated() -> None:
     assert not says("def f(x):\n    return -x\n", scope["f"])
 
 
-def test_a_closure_is_pythons() -> None:
-    def around(x: int) -> Any:
-        def f() -> int:
-            return x
-
-        return f
-
-    assert translated("def f():\n    return x\n", around(3)) is None
+def test_a_closure_has_names_of_its_own() -> None:
+    """One piece of machine code for all functions of one text, each with what its names stand for."""
+    text = (
+        "def around(x):\n    def put(value):\n        nonlocal x\n        x = value\n"
+        "    def drop():\n        nonlocal x\n        del x\n"
+        "    def f(more=1):\n        return x + more\n    return f, put, drop\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(text, _FILE, "exec"), names)
+    one, two = names["around"](3), names["around"](40)
+    code = translated(text, one[0], restarts=False, inside="exec")
+    assert code is not None
+    assert translated(text, one[1], restarts=False, inside="exec") is None  # it gives a name a value
+    first, second = (code.builtin(one[0]), code.builtin(two[0]))
+    assert (first(), second(), first(2), second(more=2)) == (4, 41, 5, 42)
+    one[1](10)
+    assert (first(), second()) == (11, 41)
+    one[2]()
+    with pytest.raises(NameError, match="'x'"):
+        first()
 
 
 # ---- recorders and the walk themselves
