@@ -73,7 +73,10 @@ class Translated:
 def definition_in(text: str, function: FunctionType, kind: str = "exec") -> Definition | None:
     """Where a text defines a function that runs what this one runs; None where none does, or several may."""
     code = function.__code__
-    if not any(part.replace(co_name=code.co_name) == code for part in _codes_in(text, kind, code.co_flags & _FUTURE)):
+    if not any(
+        part.replace(co_name=code.co_name) == code
+        for part in _codes_in(text, kind, code.co_flags & _FUTURE)
+    ):
         return None
     found = [node for node in _definitions_in(text, kind) if _is_of(node, code)]
     if code.co_name == "<lambda>":  # several may begin in one line, one inside of another

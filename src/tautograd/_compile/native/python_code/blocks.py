@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .expressions import Expressions
@@ -73,11 +74,49 @@ class Blocks(Expressions):
         self.begin(caught)
         where = self.new("load i32, ptr %where")
         error = self.fetched()
-        ending()
-        self.restored(error)
-        self.do(f"store i32 {where}, ptr %where")
-        self.jump(self.error())
+        with self.handled(error):
+            ending()
+        if self.reachable:
+            self.restored(error)
+            self.do(f"store i32 {where}, ptr %where")
+            self.jump(self.error())
         self.loops = outside
+        if goes_on:
+            self.begin(after)
+
+    @contextlib.contextmanager
+    def handled(self, error: list[str]) -> Iterator[None]:
+        """What is written meanwhile handles an error: others that are raised there say so."""
+        before = self.variable()
+        value, outer = (
+            self.new(f"load ptr, ptr {error[1]}"),
+            self.new("call ptr @PyErr_GetHandledException()"),
+        )
+        self.do(f"store ptr {outer}, ptr {before}")
+        self.do(f"call void @PyErr_SetHandledException(ptr {value})")
+
+        def end() -> None:
+            self.do(
+                f"call void @PyErr_SetHandledException(ptr {self.new(f'load ptr, ptr {before}')})"
+            )
+            self.set_variable(before, ("null", False))
+
+        failed = self.label()
+        outside, self.loops = self.loops, []  # nothing in it leaves a loop around it
+        self.handlers.append(failed)
+        self.endings.append(end)
+        yield
+        self.endings.pop()
+        self.handlers.pop()
+        self.loops = outside
+        after = self.label()
+        goes_on = self.reachable
+        if goes_on:
+            end()
+            self.jump(after)
+        self.begin(failed)
+        end()
+        self.jump(self.error())
         if goes_on:
             self.begin(after)
 

@@ -122,7 +122,9 @@ class Calls(Conditions):
         if name in self.variables or name in self.cells or name in self.free:
             return None
         function = self.known(name)
-        if function is sites.mark:  # whose callers have no frame here: it is to begin with the next that is there
+        if (
+            function is sites.mark
+        ):  # whose callers have no frame here: it is to begin with the next that is there
             return self.called(self.value(node.func), [(self.held(0), False)])
         if not self.in_module(name):
             return self._shorter(node, function)

@@ -12,7 +12,9 @@ from .conditions import ORDERS
 from .layout import ARRAY_DTYPE, ITEMS, LIST_ITEMS, dictionaries_have_versions
 from .lines import Refused, Value
 
-_FREE = "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
+_FREE = (
+    "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
+)
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 _NUMBERS: dict[type[ast.operator], str] = {
     ast.Add: "Add",
@@ -101,7 +103,9 @@ class Expressions(Calls):
     def of_JoinedStr(self, node: ast.JoinedStr) -> Value:
         parts = self._display(node.values, "List")
         empty = self.named("")
-        return self._after(parts, self.new(f"call ptr @PyUnicode_Join(ptr {empty}, ptr {parts[0]})"))
+        return self._after(
+            parts, self.new(f"call ptr @PyUnicode_Join(ptr {empty}, ptr {parts[0]})")
+        )
 
     def of_FormattedValue(self, node: ast.FormattedValue) -> Value:
         value = self.value(node.value)
@@ -200,7 +204,9 @@ class Expressions(Calls):
     def of_Slice(self, node: ast.Slice) -> Value:
         parts = node.lower, node.upper, node.step
         try:
-            return self.held(slice(*(None if p is None else ast.literal_eval(p) for p in parts))), False
+            return self.held(
+                slice(*(None if p is None else ast.literal_eval(p) for p in parts))
+            ), False
         except ValueError:
             pass
         values = [("@_Py_NoneStruct", False) if p is None else self.value(p) for p in parts]

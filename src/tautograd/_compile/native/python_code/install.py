@@ -152,7 +152,6 @@ def _functions() -> None:
                 if isinstance(function, FunctionType):
                     _function(function)
 
-
     for place, names in METHODS.items():
         loaded = sys.modules.get(f"{PACKAGE}.{place}")
         for name in names if loaded is not None else ():

@@ -394,13 +394,6 @@ class Translation(Blocks):
         self.begin(caught)
         self.in_traceback()
         error = self.fetched()
-        before = self.variable()  # the error that is being handled outside
-
-        def end() -> None:
-            outer = self.new(f"load ptr, ptr {before}")
-            self.do(f"call void @PyErr_SetHandledException(ptr {outer})")
-            self.set_variable(before, ("null", False))
-
         for handler in statement.handlers:
             matches, other = self.label(), self.label()
             if handler.type is None:
@@ -413,14 +406,12 @@ class Translation(Blocks):
             is_it = self.new(f"icmp ne i32 {found}, 0")
             self.do(f"br i1 {is_it}, label %{matches}, label %{other}")
             self.begin(matches)
-            value = self.new(f"load ptr, ptr {error[1]}")
-            outer = self.new("call ptr @PyErr_GetHandledException()")
-            self.do(f"store ptr {outer}, ptr {before}")
-            self.do(f"call void @PyErr_SetHandledException(ptr {value})")
             if handler.name is not None:
+                value = self.new(f"load ptr, ptr {error[1]}")
                 self.set_variable(self.variables[handler.name], (value, False))
             self.caught.append(error)
-            self.ended(handler.body, end)
+            with self.handled(error):
+                self.statements(handler.body)
             self.caught.pop()
             if self.reachable:
                 goes_on = True
@@ -556,9 +547,7 @@ class Translation(Blocks):
                 self.always.discard(target.id)
             elif isinstance(target, ast.Subscript):
                 whole, index = self.value(target.value), self.value(target.slice)
-                self.status(
-                    self.new(f"call i32 @PyObject_DelItem(ptr {whole[0]}, ptr {index[0]})")
-                )
+                self.status(self.new(f"call i32 @PyObject_DelItem(ptr {whole[0]}, ptr {index[0]})"))
                 self.release(index)
                 self.release(whole)
             else:
