@@ -114,10 +114,17 @@ def test_memory_is_flat_without_the_collector(kind):
 
     with _no_collector():
         rounds(20)  # caches fill
-        before = _blocks_in_use()
-        rounds(count)
-        in_cycles = gc.collect()
-        left = _blocks_in_use() - before
+        # What is made once for all, as the machine code of a recorder is, may come in one of these
+        # windows, or two; a leak comes in each.
+        for _ in range(5):
+            before = _blocks_in_use()
+            rounds(count)
+            while machine_code._worker is not None:
+                time.sleep(0.01)
+            in_cycles = gc.collect()
+            left = _blocks_in_use() - before
+            if not in_cycles and left < 20 + count / 4:
+                break
     assert not in_cycles, f"{in_cycles / count:.1f} objects of each round wait for the collector"
     assert left < 20 + count / 4, f"{left / count:.2f} objects are left by each round"
 
