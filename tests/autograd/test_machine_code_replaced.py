@@ -73,7 +73,7 @@ _TEXTS = {
             "    except (AttributeError, NameError) as error:\n        seen.append((type(error), len(x.items) / y))\n"
             "    else:\n        seen.append('fine')\n    finally:\n        seen.append(1)\n    return seen"
         ),
-        "def f(x, y=4):\n    try:\n        return x.first + y\n    except Exception as error:\n        raise error from None",
+        "def f(x, y=4):\n    try:\n        return x.first + y\n    except Exception as e:\n        raise e from None",
     ),
     "caught in a loop": (
         (

@@ -1,8 +1,8 @@
 """Comparing many places with what was in them, by one call of machine code.
 
 A place is an attribute, the content of a cell, an item of a dictionary, an entry of a list or its length,
-asked for by CPython's public functions. A slot of a tensor is read where it lies, if that can be found out, and so is what
-a function, a cell or a list has in a place that `python_code/layout` has tried.
+asked for by CPython's public functions. A slot of a tensor is read where it lies, if that can be found out, and so
+is what a function, a cell or a list has in a place that `python_code/layout` has tried.
 
 A dictionary that has not changed at all is known by the number that every change gives it (its version), and a class
 by that of its attributes: then none of its places is looked at. If it has, they are, and the new number is kept once

@@ -16,7 +16,8 @@ def walk(
     """A method that does something with each record of `size` bytes.
 
     `body` begins with the block `%record`, where `%at` is the record's address, and comes to its end in the
-    block `last`, where `here` is the address of the record that is done with; after the last record the method gives True. `end` holds the blocks that leave it early.
+    block `last`, where `here` is the address of the record that is done with; after the last record the method
+    gives True. `end` holds the blocks that leave it early.
     """
     return f"""
 define ptr @{name}(ptr %self, ptr %{argument}) {{

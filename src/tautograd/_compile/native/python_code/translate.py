@@ -201,12 +201,12 @@ class Translation(Blocks):
         n = len(self.parameters)
         least = n - self.defaults
         names = tuple([sys.intern(name) for name in self.parameters])
+        given = "ptr %given, i64 %number, ptr %names, ptr %parameters"
         lines = [
             "  br i1 %is.own, label %by.name, label %otherwise",
             "by.name:",
             f"  %parameters = call ptr @from_table(i64 {self.constant(names)})",
-            "  %do.fit = call i32 @bind(ptr %given, i64 %number, ptr %names, ptr %parameters, "
-            f"ptr %bound, i64 {n})",
+            f"  %do.fit = call i32 @bind({given}, ptr %bound, i64 {n})",
             "  %fits = icmp ne i32 %do.fit, 0",
             "  br i1 %fits, label %fitting, label %otherwise",
             "fitting:",
