@@ -88,6 +88,24 @@ def test_a_convolution_is_what_eager_mode_calls_forward_and_back(name: str) -> N
     assert sorted(_compared(make, *shape)) == ["convolved", "correlated", "spread_back"]
 
 
+POOLS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "2d": (lambda: nn.MaxPool2d(2), (4, 8, 24, 24)),
+    "1d": (lambda: nn.MaxPool1d(2), (4, 16, 256)),
+    "overlapping": (lambda: nn.MaxPool2d(3, 2, 1), (4, 8, 24, 24)),
+    "float64": (lambda: nn.Sequential(_Doubled(), nn.MaxPool2d(3, 1)), (4, 8, 24, 24)),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_max_pool_is_what_eager_mode_calls_forward_and_back(name: str) -> None:
+    make, shape = POOLS[name]
+    assert sorted(_compared(make, *shape)) == ["pooled", "spread_back"]
+
+
+def test_a_small_max_pool_stays_a_loop() -> None:
+    assert _compared(lambda: nn.MaxPool2d(2), 2, 4, 12, 12) == []
+
+
 def _layer(*given: Any, **options: Any) -> Callable[[], Any]:
     return lambda: nn.Sequential(_Doubled(), _Layer(*given, **options).double())
 

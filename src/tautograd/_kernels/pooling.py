@@ -95,7 +95,9 @@ def _each_window(
     With a step of 0 that is one window; else as many as a vector has lanes, or `count`.
     """
     reach = w.minus(w.plus(n["width"], n["left"]), w.times(w.minus(n["k_right"], 1), n["d_right"]))
-    first = w.least(_over(w, w.plus(n["left"], w.minus(n["s_right"], 1)), n["s_right"]), n["columns"])
+    first = w.least(
+        _over(w, w.plus(n["left"], w.minus(n["s_right"], 1)), n["s_right"]), n["columns"]
+    )
     reached = _over(w, w.plus(reach, w.minus(n["s_right"], 1)), n["s_right"])
     inside = w.most(w.least(reached, n["columns"]), first)
     near = w.code.new(f"icmp ule i64 {n['s_right']}, {max(_STEPS)}")
@@ -161,9 +163,7 @@ def _each_place(
                 at(right, body)
 
 
-def _winner(
-    w: Writer, row: _Row, column: str, step: int, count: str | None
-) -> tuple[Term, Term]:
+def _winner(w: Writer, row: _Row, column: str, step: int, count: str | None) -> tuple[Term, Term]:
     """The maximum of a window and the number of its place, or of several windows."""
     lanes = w.lanes if step else 1
     best = w.variable(w.constant(float("-inf"), lanes))

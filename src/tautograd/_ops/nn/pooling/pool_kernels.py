@@ -49,9 +49,7 @@ def spread_back(g: Any, x: Any, numbers: tuple[int, ...], out: Any = None) -> An
     return _run("max_pool_gradient", x.shape, 2 * x.size, (g, x), numbers, out)
 
 
-def _run(
-    name: str, shape: Ints, work: int, arrays: Any, numbers: tuple[int, ...], out: Any
-) -> Any:
+def _run(name: str, shape: Ints, work: int, arrays: Any, numbers: tuple[int, ...], out: Any) -> Any:
     arrays = [np.ascontiguousarray(x) for x in arrays]
     run = kernels.kernel_of(name, arrays[0].dtype)
     assert run is not None
