@@ -140,9 +140,15 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
             farthest = _FARTHEST // array.dtype.itemsize * array.dtype.itemsize
             strides = [max(-farthest, min(step, farthest)) for step in strides]
             return np.ndarray(shape, array.dtype, room, 0, strides)
+    dtype = array.dtype
+    if (
+        dtype.isbuiltin == 2
+    ):  # NumPy does not know its name in the interface that `as_strided` goes by
+        array = array.view(f"u{dtype.itemsize}")
     if offset:
         array = np.lib.stride_tricks.as_strided(array, (2,), (offset,))[1:]
-    return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+    found = np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+    return found if found.dtype is dtype else found.view(dtype)
 
 
 def view_strides(
