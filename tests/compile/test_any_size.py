@@ -356,6 +356,35 @@ def test_a_loop_over_a_size_has_a_record_for_each() -> None:
     assert "another number of operations" in str(compiled.explain())
 
 
+def test_shapes_as_arguments_and_as_results() -> None:
+    def step(x: Any) -> Any:
+        y = torch.zeros(x.shape) + x.reshape(x.shape) * 2
+        return y.sum(), x.shape, (x.size(), y.expand(2, *y.shape).shape)
+
+    compiled = _compiled(step)
+    for n in (5, 9, 12, 7, 7, 7, 5, 11, 11, 11):
+        x = torch.randn(n, WIDTH)
+        given, expected = compiled(x), step(x)
+        assert given[1:] == expected[1:]
+        assert type(given[1]) is torch.Size
+        assert torch.allclose(given[0], expected[0], atol=1e-4)
+    assert (11,) in compiled._sizes.template.followed
+
+
+def test_a_mistake_while_a_template_is_made_costs_nobody_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError("of the library's own")
+
+    monkeypatch.setattr("tautograd._compile.run.sizes.Template", fails)
+    compiled = _compiled(lambda x: x * 2)
+    with pytest.warns(UserWarning, match="no program for all sizes could be made.*ZeroDivisionError"):
+        for n in (5, 9, 12, 7, 7, 7):
+            assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 2.0))
+    assert "ZeroDivisionError" in str(compiled.explain())
+
+
 def test_memory_is_bounded() -> None:
     step, _ = _again(_perceptron)
     compiled = _compiled(step)

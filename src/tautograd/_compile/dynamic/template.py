@@ -24,7 +24,16 @@ from .common import (
     result_of,
     symbols_of,
 )
-from .fitting import Constant, Fitting, Repeated, Sized, Unlike, has_sizes, names_of
+from .fitting import (
+    Constant,
+    Fitting,
+    Repeated,
+    Sized,
+    Tupled,
+    Unlike,
+    has_sizes,
+    names_of,
+)
 from .size import LEAST, NotSymbolic, Size, Ways
 from .words import Words, holding
 
@@ -342,6 +351,8 @@ def filling(value: Any) -> Fill | None:
         return lambda at: at.float(value)
     if kind is Repeated:
         return lambda at: value.kind([value.part] * at.of(value.count))
+    if kind is Tupled:
+        return _filling_parts(list(value.parts), value.kind) or (lambda at: value.kind(value.parts))
     if kind is Constant:
         return value.at  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):

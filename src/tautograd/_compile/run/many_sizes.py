@@ -54,7 +54,12 @@ class ManySizes(Recorder):
                     sizes.note(form.loose)
                     wanted = sizes.wants_sample(form, self._ledger, self._alive())
                 return self._sample(form, args, kwargs) if wanted else MISS
-            return self._at_size(form, tensors, args, kwargs)
+            try:
+                ready = self._ready_at_size(form, tensors)
+            except Exception as error:
+                sizes.fail(error)
+                ready = None
+            return MISS if ready is None else self._try(*ready, args, kwargs)
         finally:
             self._recording.release()
 
@@ -87,8 +92,8 @@ class ManySizes(Recorder):
         self._ledger.recording += since(began)
         return result
 
-    def _at_size(self, form: Form, tensors: list[Any], args: Any, kwargs: Any) -> Any:
-        """Make a record for this size, if the template holds for it; the first time it is held against the function."""
+    def _ready_at_size(self, form: Form, tensors: list[Any]) -> Any:
+        """Make a record for this size, if the template holds for it; the first time, what a trial of it needs."""
         began = moment()
         sizes = self._sizes
         template = sizes.template
@@ -96,40 +101,45 @@ class ManySizes(Recorder):
         values = template.values_of(form.loose, tensors)
         if values is None:
             sizes.note_miss("sizes that are no function of those that were seen")
-            return MISS
+            return None
         if values in sizes.wrong:
-            return MISS
+            return None
         guards = template.base.guards
         reason = guards.reason() or guards.clash(tensors)
         if reason is not None:
             sizes.note_miss(reason)
-            return MISS
+            return None
         sizes.misses = 0
         if values not in template.tried and not sizes.wants_trial(
             form, self._ledger, self._alive()
         ):
-            return MISS
+            return None
         if not template.has_room_for(values):
             template.make_room_for(values)
         entry = EntryAtSize(template, form, values)
         entry.audits.begin(self._audit)
         if values in template.tried:
             self._keep_size(entry)
-            return MISS
-        return self._try(entry, tensors, args, kwargs, began)
-
-    def _try(
-        self, entry: EntryAtSize, tensors: list[Any], args: Any, kwargs: Any, began: Any
-    ) -> Any:
-        """Run the function as it is written, and hold against it what the program gives."""
-        sizes, template = self._sizes, entry.template
+            return None
         if sizes.trial is None:
             try:
                 sizes.trial = Trial(template, entry)
             except Unlike as error:
                 sizes.give_up(str(error))
-                return MISS
-        trial = sizes.trial
+                return None
+        return entry, sizes.trial, tensors, began
+
+    def _try(
+        self,
+        entry: EntryAtSize,
+        trial: Trial,
+        tensors: list[Any],
+        began: Any,
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """Run the function as it is written, and hold against it what the program gives."""
+        sizes, template = self._sizes, entry.template
         with entry.alone() as alone:
             arrays = entry.arrays_of(tensors) if alone else None
             if arrays is None:
