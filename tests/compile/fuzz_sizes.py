@@ -1,12 +1,12 @@
 """Random functions whose sizes change at every call, compiled with one program for all sizes, and as written.
 
-`python -m tests.compile.fuzz_sizes --count 5000` draws a new seed and prints it. Each function (`sized_programs.py`) is
-called some twenty times at sizes that are drawn at random: those that came before, 0 and 1, some that equal other numbers of
-the program, and some beyond the largest that memory was planned for. Between calls what it reads is changed now and
-then: numbers, flags, what wants a gradient, contents and memory of tensors, dtypes, strides and aliases of arguments, modes,
-hooks; and in some programs calls of several threads overlap. Results, gradients, states, random numbers and errors have
-to be those of a copy that runs as it is written. Numbers are doubles; where a difference may be rounding that is
-magnified, the function itself says how much one unit in the last place is worth.
+`python -m tests.compile.fuzz_sizes --count 5000` draws a new seed and prints it. Each function (`sized_programs.py`)
+is called some twenty times at sizes that are drawn at random: those that came before, 0 and 1, some that equal other
+numbers of the program, and some beyond the largest that memory was planned for. Between calls what it reads is
+changed now and then: numbers, flags, what wants a gradient, contents and memory of tensors, dtypes, strides and
+aliases of arguments, modes, hooks; and in some programs calls of several threads overlap. Results, gradients, states,
+random numbers and errors have to be those of a copy that runs as it is written. Numbers are doubles; where a
+difference may be rounding that is magnified, the function itself says how much one unit in the last place is worth.
 """
 
 from __future__ import annotations
@@ -261,7 +261,11 @@ def _difference(
     bound = 1e-3 if plain.cast else 1e-5 if plain.dtype == "float32" else BOUND
     if far <= bound:
         return ""
-    if math.isfinite(far) and far < 1e3 * bound and far <= NEAR * _spread(seed, plain, sizes, drawn):
+    if (
+        math.isfinite(far)
+        and far < 1e3 * bound
+        and far <= NEAR * _spread(seed, plain, sizes, drawn)
+    ):
         return "magnified rounding"
     where = [i for i, (_, d) in enumerate(apart) if d > bound]
     return f"values {where} of {len(first)}: {text or f'{far:.3g} apart'}"
@@ -278,8 +282,10 @@ def _spread(seed: int, plain: Copy, sizes: tuple[int, int], drawn: int) -> float
 def _bring_together(own: Copy, plain: Copy) -> None:
     with tautograd.no_grad():
         pairs = zip(own.held.parameters, plain.held.parameters, strict=True)
-        for mine, theirs in [*pairs, (own.held.mean, plain.held.mean), (own.held.variance, plain.held.variance)]:  # fmt: skip
+        for mine, theirs in pairs:
             mine.copy_(theirs)
+        own.held.mean.copy_(plain.held.mean)
+        own.held.variance.copy_(plain.held.variance)
 
 
 def _overlapping(own: Copy, plain: Copy, compiled: Any, pool: Any, m: int, drawn: int) -> str:

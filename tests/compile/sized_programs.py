@@ -164,7 +164,7 @@ STEPS: tuple[Step, ...] = (
     lambda h, e: h.diagonal(),
     lambda h, e: (h @ h.t()).diagonal(1),
     lambda h, e: (h @ h.t()).tril(-1).sum(0),
-    lambda h, e: _of_pairs(h, e),
+    _of_pairs,
     lambda h, e: h.unflatten(0, (1, e.n)).squeeze(0),
     # numbers made from sizes
     lambda h, e: h / e.n,
@@ -282,7 +282,7 @@ STEPS: tuple[Step, ...] = (
     lambda h, e: h[..., -1],
     # layers over a length
     lambda h, e: _conv(h, e, padding=1),
-    lambda h, e: _conv(h, e),
+    _conv,
     lambda h, e: _conv(h, e, stride=2, padding=1),
     lambda h, e: _conv(h, e, padding=2, dilation=2),
     lambda h, e: F.max_pool1d(h.t()[None], 2)[0],

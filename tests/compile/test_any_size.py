@@ -356,6 +356,56 @@ def test_a_loop_over_a_size_has_a_record_for_each() -> None:
     assert "another number of operations" in str(compiled.explain())
 
 
+@pytest.mark.parametrize("trains", [False, True])
+def test_no_size_is_tried_at_which_a_fit_would_reach_beyond_its_memory(trains: bool) -> None:
+    """Sixteen rows for up to sixteen: a fit to small sizes writes row n of them, and adds 16 - n rows."""
+    weight = torch.randn(WIDTH, requires_grad=trains)
+
+    def step(x: Any) -> Any:
+        weight.grad = None
+        whole = F.pad(x * weight, (0, 0, 0, max(0, 16 - len(x))))
+        loss = (whole * 2).square().sum()
+        if trains:
+            loss.backward()
+        return loss.detach()
+
+    compiled = _compiled(step)
+    for n in (
+        12,
+        9,
+        11,
+        3,
+        3,
+        3,
+        15,
+        15,
+        15,
+        2,
+        2,
+        2,
+    ):  # the fewer there are, the more memory is needed
+        x = torch.randn(n, WIDTH)
+        assert torch.allclose(compiled(x), step(x), atol=1e-4)
+    template = compiled._sizes.template
+    assert {(3,), (15,), (2,)} <= template.followed
+    arrays = [EntryAtSize(template, Form((x,), {}), (n,)) for n in (2, 9, 16)]
+    assert len(arrays) == 3
+    for n in (17, 40):
+        assert not template.stays_within(n)
+        for _ in range(3):
+            x = torch.randn(n, WIDTH)
+            assert torch.allclose(compiled(x), step(x), atol=1e-4)
+        assert compiled._sizes.wrong[(n,)] == "it would reach beyond its memory"
+
+
+def test_a_number_that_is_none_at_a_size() -> None:
+    compiled = _compiled(lambda x: x * (1.0 / (len(x) - 3) if len(x) != 3 else 7.0))
+    for n in (5, 9, 12, 4, 4, 4, 3, 3, 3):
+        found = compiled(torch.ones(n))
+        assert torch.allclose(found, torch.full((n,), 1 / (n - 3) if n != 3 else 7.0))
+    assert (3,) in compiled._sizes.wrong
+
+
 def test_shapes_as_arguments_and_as_results() -> None:
     def step(x: Any) -> Any:
         y = torch.zeros(x.shape) + x.reshape(x.shape) * 2
@@ -379,9 +429,13 @@ def test_a_mistake_while_a_template_is_made_costs_nobody_a_call(
 
     monkeypatch.setattr("tautograd._compile.run.sizes.Template", fails)
     compiled = _compiled(lambda x: x * 2)
-    with pytest.warns(UserWarning, match="no program for all sizes could be made.*ZeroDivisionError"):
-        for n in (5, 9, 12, 7, 7, 7):
-            assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 2.0))
+    said = "no program for all sizes could be made.*ZeroDivisionError"
+    compiled(torch.ones(5))
+    compiled(torch.ones(9))
+    with pytest.warns(UserWarning, match=said):
+        assert torch.equal(compiled(torch.ones(12)), torch.full((12,), 2.0))
+    for n in (7, 7, 7):
+        assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 2.0))
     assert "ZeroDivisionError" in str(compiled.explain())
 
 

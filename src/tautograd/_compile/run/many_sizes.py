@@ -8,7 +8,7 @@ from typing import Any
 from ..._user_code.sites import warning_level
 from ..dynamic.instance import EntryAtSize
 from ..dynamic.sample import Sample
-from ..dynamic.template import Unlike
+from ..dynamic.template import Template, Unlike, Values
 from ..dynamic.trial import Trial
 from ..guards.guards import Form
 from ..messages.errors import CompileError
@@ -114,9 +114,16 @@ class ManySizes(Recorder):
             form, self._ledger, self._alive()
         ):
             return None
+        if not template.stays_within(*values):
+            self._note_wrong(template, values, "it would reach beyond its memory")
+            return None
         if not template.has_room_for(values):
             template.make_room_for(values)
-        entry = EntryAtSize(template, form, values)
+        try:
+            entry = EntryAtSize(template, form, values)
+        except ArithmeticError as error:  # a number made of sizes that is none at these
+            self._note_wrong(template, values, str(error))
+            return None
         entry.audits.begin(self._audit)
         if values in template.tried:
             self._keep_size(entry)
@@ -157,7 +164,7 @@ class ManySizes(Recorder):
             template.tried.add(entry.values)
             self._keep_size(entry)
         else:
-            self._note_wrong(entry, found)
+            self._note_wrong(template, entry.values, found)
         sizes.trial_seconds = between(began, start) + since(stop)
         self._ledger.recording += sizes.trial_seconds
         return result
@@ -174,30 +181,31 @@ class ManySizes(Recorder):
             entry.take_times()
         elif followed.differed:
             self._drop(entry)
-            self._note_wrong(entry, followed.why)
+            self._note_wrong(entry.template, entry.values, followed.why)
         elif followed.missed:  # then nothing is known of what Python does at another size
-            self._give_up_template(entry, f"its Python cannot be followed: {followed.why}")
+            self._give_up_template(entry.template, f"its Python cannot be followed: {followed.why}")
 
-    def _note_wrong(self, entry: EntryAtSize, found: str) -> None:
+    def _note_wrong(self, template: Template, values: tuple[int, ...], found: str) -> None:
         """The program for all sizes is not what the function does at this one."""
         sizes = self._sizes
-        sizes.wrong[entry.values] = found
-        shapes = ", ".join(str(tuple(view.shape)) for view in entry.capture.arguments)
+        sizes.wrong[values] = found
+        at = Values(dict(zip(template.symbols, values, strict=True)))
+        shapes = ", ".join(str(at.filled(view).shape) for view in template.arguments)
         log.info(
             "%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found
         )
         if len(sizes.wrong) >= MOST_WRONG:
             why = f"what it does depends on sizes in other ways: at {shapes}, {found}"
-            self._give_up_template(entry, why)
+            self._give_up_template(template, why)
             warnings.warn(
                 f"{self._name()} has no program for all sizes: {why}. Each size has one of its own.",
                 stacklevel=warning_level(),
             )
 
-    def _give_up_template(self, entry: EntryAtSize, why: str) -> None:
+    def _give_up_template(self, template: Template, why: str) -> None:
         """There is no program for all sizes, and there will be none."""
         self._sizes.give_up(why)
-        for other in list(entry.template.records):
+        for other in list(template.records):
             self._drop(other)
         log.info("%s: no program for all sizes: %s", self._name(), why)
 
