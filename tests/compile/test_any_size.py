@@ -398,6 +398,57 @@ def test_no_size_is_tried_at_which_a_fit_would_reach_beyond_its_memory(trains: b
         assert compiled._sizes.wrong[(n,)] == "it would reach beyond its memory"
 
 
+@pytest.mark.parametrize(
+    "returns",
+    [
+        lambda x, y, w: x if len(x) > 10 else w,
+        lambda x, y, w: y if len(x) > 10 else w,
+        lambda x, y, w: x[1:3] if len(x) > 10 else x[:2],
+        lambda x, y, w: x.t() if len(x) > 10 else x.detach(),
+        lambda x, y, w: [y] if len(x) > 10 else (y,),
+        lambda x, y, w: {"a": y} if len(x) > 10 else {"b": y},
+        lambda x, y, w: (y, y) if len(x) > 10 else (y, x),
+        lambda x, y, w: 0.0 if len(x) > 10 else -0.0,
+        lambda x, y, w: 1 if len(x) > 10 else True,
+        lambda x, y, w: w[:2] if len(x) > 10 else w[1:],
+    ],
+)
+def test_what_is_returned_depends_on_the_size_though_no_operation_does(returns: Any) -> None:
+    weight = torch.ones(3)
+
+    def step(x: Any) -> Any:
+        return returns(x, x * 2, weight), x.sum()
+
+    def form(found: Any, x: Any) -> Any:
+        if isinstance(found, torch.Tensor):
+            at = "x" if found is x else "w" if found is weight else found._base is x
+            return at, tuple(found.shape), found.stride(), found.storage_offset()
+        if isinstance(found, (tuple, list)):
+            return type(found), [form(part, x) for part in found]
+        return [*found] if isinstance(found, dict) else (type(found), str(found))
+
+    compiled = _compiled(step)
+    for n in (5, 9, 7, 8, 8, 8, 20, 20, 20, 20, 9, 9, 30, 30, 30, 30):
+        x = torch.randn(n, 3)
+        (found, total), (expected, other) = compiled(x), step(x)
+        assert form(found, x) == form(expected, x), n
+        assert torch.allclose(total, other, atol=1e-4)
+    assert (8,) in compiled._sizes.template.followed
+    assert (20,) in compiled._sizes.wrong
+
+
+def test_a_double_that_was_a_single_on_its_way_is_as_exact_as_that() -> None:
+    compiled = _compiled(lambda x: x.double().mul(1.7).float().sigmoid().double().sum())
+    with torch.autocast("cpu"):
+        weight = torch.randn(WIDTH, 5)
+        mixed = _compiled(lambda x: (x @ weight).float().tanh().sum(0))
+        for n in (5, 9, 12, 7, 7, 7, 30, 30, 30):
+            compiled(torch.randn(n, WIDTH))
+            mixed(torch.randn(n, WIDTH))
+    assert (30,) in compiled._sizes.template.followed
+    assert (30,) in mixed._sizes.template.followed
+
+
 def test_a_number_that_is_none_at_a_size() -> None:
     compiled = _compiled(lambda x: x * (1.0 / (len(x) - 3) if len(x) != 3 else 7.0))
     for n in (5, 9, 12, 4, 4, 4, 3, 3, 3):

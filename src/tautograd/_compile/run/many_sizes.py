@@ -159,7 +159,7 @@ class ManySizes(Recorder):
         self._note_run(entry.key, between(start, stop), 0.0)
         found: str | None = "it stops at a value, and the function does not"
         if given is not None:
-            found = trial.difference(entry, given, result, versions)
+            found = trial.difference(entry, given, result, versions, tensors, (args, kwargs))
         if found is None:
             template.tried.add(entry.values)
             self._keep_size(entry)
