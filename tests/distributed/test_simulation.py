@@ -309,7 +309,7 @@ def test_within_15_percent_of_ranks_here(train, tmp_path, capfd):
     does depend on it (caches that others have filled) can only add, so the quarter of the steps with the least is
     taken, of those recorded and of those compared with, as of those that the machine is measured by.
     """
-    from tautograd.distributed._simulation.measure import cores
+    from tautograd.distributed._simulation.shared_cores import cores
 
     def of(ranks, *options):
         kept = tmp_path / f"{ranks}.json"
