@@ -85,7 +85,9 @@ class Step:
     @property
     def returns(self) -> list[float]:
         """How long a rank computes each time that it comes back from an exchange or from starting one."""
-        pairs = itertools.pairwise(self.program)
+        pairs = zip(
+            (*self.program[-1:], *self.program), self.program, strict=False
+        )  # steps follow steps
         return [value for (before, _), (kind, value) in pairs if kind == COMPUTE != before]
 
     @property
