@@ -146,7 +146,8 @@ class DistributedDataParallel(Module, Joinable):
             self.process_group,
             self.bucket_bytes_cap,
             gradient_as_bucket_view,
-            find_unused_parameters or static_graph,
+            find_unused_parameters,
+            static_graph,
         )
 
     def _check_equal_shapes(self, trained: list[tuple[str, Any]]) -> None:
@@ -193,7 +194,7 @@ class DistributedDataParallel(Module, Joinable):
             looked = self.find_unused_parameters or self.static_graph
             self.reducer.prepare(tensors_in(output) if looked else None)
         else:
-            self.reducer.expects = False
+            self.reducer.skip()
         return output
 
     _authority = 0
@@ -263,7 +264,7 @@ class DistributedDataParallel(Module, Joinable):
         return self
 
     def _set_static_graph(self) -> None:
-        self.static_graph = self.reducer.find_unused = True
+        self.static_graph = self.reducer.find_unused = self.reducer.is_static = True
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -282,7 +283,8 @@ class DistributedDataParallel(Module, Joinable):
             self.process_group,
             self.bucket_bytes_cap,
             self.gradient_as_bucket_view,
-            self.find_unused_parameters or self.static_graph,
+            self.find_unused_parameters,
+            self.static_graph,
         )
 
 
