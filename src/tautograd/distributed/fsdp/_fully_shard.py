@@ -139,13 +139,14 @@ class ShardState:
         """Refuse modules that shared a parameter and were sharded apart: each would train a parameter of its own."""
         states = {id(s): s for m in self._module.modules() if (s := getattr(m, "_fsdp", None))}
         held = [group for state in states.values() for group in state.groups]
+        names = {id(p): name for name, p in self._module.named_parameters(remove_duplicate=False)}
         origins: set[int] = set()
         for p in (p for group in held if isinstance(group, ParamGroup) for p in group.parameters):
             if id(p.origin) in origins:
+                name = names.get(id(p.sharded), p.owners[0][1])
                 raise ValueError(
-                    f"Parameter '{p.owners[0][1]}' is shared with a parameter already managed by another FSDP group. "
-                    "For shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP "
-                    "group."
+                    f"Parameter '{name}' is shared with a parameter already managed by another FSDP group. For "
+                    "shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP group."
                 )
             origins.add(id(p.origin))
 

@@ -84,6 +84,7 @@ class ParamGroup:
         self.divisor = mesh.size()
         self._pages: Pages | None = None
         self._arrived: set[int] = set()
+        self._versions: list[int] = []  # of the shards, when they were gathered last
         self._has_sums = False  # of passes whose gradients were not to be reduced yet
         for p in parameters:
             p.show(p.sharded)
@@ -107,11 +108,18 @@ class ParamGroup:
                 p.gathered.register_post_accumulate_grad_hook(self._has_gradient)
 
     def gather(self) -> None:
-        """Give the modules whole parameters."""
-        if self.is_gathered:
+        """Give the modules whole parameters as they are now: a step may have changed the shards since the last time."""
+        versions = [p.sharded._version for p in self.parameters]
+        if self.is_gathered and versions == self._versions:
             return
         if self._pages is None:
             self._make_room()
+        elif (
+            versions != self._versions
+        ):  # a graph from before must not use them as if they were its own
+            for p in self.parameters:
+                p.gathered._version_box[0] += 1
+        self._versions = versions
         count = self.group.size()
         for dtype in dict.fromkeys(self._dtype(p) for p in self.parameters):
             mine = [p for p in self.parameters if self._dtype(p) == dtype]
