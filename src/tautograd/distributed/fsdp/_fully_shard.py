@@ -146,7 +146,8 @@ class ShardState:
                 name = names.get(id(p.sharded), p.owners[0][1])
                 raise ValueError(
                     f"Parameter '{name}' is shared with a parameter already managed by another FSDP group. For "
-                    "shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP group."
+                    "shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP "
+                    "group."
                 )
             origins.add(id(p.origin))
 
