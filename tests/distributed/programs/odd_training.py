@@ -11,7 +11,8 @@ import warnings
 def main(torch, dist):
     warnings.simplefilter("ignore")
     nn, engine, rank = torch.nn, torch.__name__.split(".")[0], dist.get_rank()
-    fully_shard = importlib.import_module(f"{engine}.distributed.fsdp").fully_shard
+    fsdp = importlib.import_module(f"{engine}.distributed.fsdp")
+    fully_shard, Flat = fsdp.fully_shard, fsdp.FullyShardedDataParallel
     checkpoint = importlib.import_module(f"{engine}.utils.checkpoint").checkpoint
     torch.set_default_dtype(torch.float64)
     found = {}
@@ -47,7 +48,15 @@ def main(torch, dist):
             fully_shard(layer, **options)
         return fully_shard(net, **options)
 
+    def flat():
+        net, options = Net(), {"device_id": torch.device("cpu"), "use_orig_params": True}
+        net.b = Flat(net.b, **options)
+        return Flat(net, **options)
+
     def gradients(model):
+        if isinstance(model, Flat):
+            with Flat.summon_full_params(model, with_grads=True):
+                return [p.grad.flatten().tolist() for p in model.parameters()]
         grads = [p.grad for p in model.parameters()]
         grads = [g.full_tensor() if hasattr(g, "full_tensor") else g for g in grads]
         return [None if g is None else g.flatten().tolist() for g in grads]
@@ -58,7 +67,7 @@ def main(torch, dist):
     def case(name, wrapper, run):
         try:
             found[name, wrapper] = run()
-        except (RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, AssertionError) as error:
             found[name, wrapper] = f"{type(error).__name__}: {str(error)[:44]}"
 
     def several_backwards(make, how):
@@ -137,12 +146,24 @@ def main(torch, dist):
         loss(model, 1, "without b" if rank else "once").backward()
         return gradients(model)
 
+    def joined_with_buffers():
+        torch.manual_seed(1)
+        model = replicated(nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with model.join():
+            for i in range(2 + rank):
+                optimizer.zero_grad()
+                loss(model, i).backward()
+                optimizer.step()
+        return [t.double().flatten().tolist() for t in model.state_dict().values()]
+
     wrappers = {
         "replicated": replicated,
         "static": lambda: replicated(static_graph=True),
         "sharded": sharded,
         "kept": lambda: sharded(reshard_after_forward=False),
         "one group": lambda: fully_shard(Net()),
+        "flat": flat,
     }
     for wrapper, make in wrappers.items():
         for how in ("two checkpoints", "checkpoint and call"):
@@ -151,8 +172,9 @@ def main(torch, dist):
             name = f"evaluated before a step of {kind}"
             case(name, wrapper, lambda make=make, kind=kind: evaluated_before_step(make, kind))
         case("an old graph", wrapper, lambda make=make: old_graph(make))
-        case("hooks", wrapper, lambda make=make: hooked(make))
-        if wrapper in ("sharded", "kept", "one group"):
+        if wrapper != "flat":
+            case("hooks", wrapper, lambda make=make: hooked(make))
+        if wrapper in ("sharded", "kept", "one group", "flat"):
             for clear in ("model", "optimizer"):
                 case("failed", f"{wrapper}, {clear}", lambda m=make, c=clear: failed(m, c))
     case("failed", "replicated", not_failed)
@@ -160,5 +182,6 @@ def main(torch, dist):
     case("tied", "sharded apart", lambda: tied(sharded))
     case("tied", "sharded", lambda: tied(fully_shard))
     case("unused after no_sync", "replicated", unused_after_no_sync)
+    case("joined, with buffers", "replicated", joined_with_buffers)
     case("left from before", "replicated", left_from_before)
     return found

@@ -296,10 +296,10 @@ class _DDPJoinHook(_Notified):
         self._context: Join | None = None
 
     def notified(self, context: Join) -> None:
-        """Record who has batches: their first rank has the buffers, and gradients are averaged over them."""
+        """Record who has batches: their last rank has the buffers, and gradients are averaged over them."""
         self._context = context
         if context.active:
-            self.ddp._authority = context.active[0]
+            self.ddp._authority = context.active[-1]
             size = self.ddp.process_group.size()
             self.ddp.reducer.divisor = size if self._by_initial else len(context.active)
 
@@ -308,7 +308,7 @@ class _DDPJoinHook(_Notified):
         ddp, context = self.ddp, self._context
         assert context is not None
         if ddp.require_forward_param_sync and ddp.forward_sync_buffers:
-            ddp._sync_buffers(context.active[0])
+            ddp._sync_buffers(context.active[-1])
         ddp.require_forward_param_sync = context.syncs
         if context.syncs:
             ddp.reducer.shadow()
