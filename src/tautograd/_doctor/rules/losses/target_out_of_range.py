@@ -16,6 +16,8 @@ _OF_SHARES = frozenset(
 )
 """Losses whose target is between 0 and 1."""
 
+_BESIDE = 0.5  # of the range: labels with noise on them may lie a little beside it
+
 
 class TargetOutOfRange(Rule):
     """The targets of a loss are coded as it does not read them: 0 for -1, -1 for 0, scores for shares."""
@@ -27,8 +29,8 @@ class TargetOutOfRange(Rule):
         "between 0 and 1 has no least value for a target outside, so that outputs grow without end."
     )
     quiet = (
-        "Targets in the range of their loss, a 0 beside 1 and -1 (a tie), batches of one kind until another comes, "
-        "and losses that are computed without gradients."
+        "Targets in the range of their loss or near it (labels with noise), a 0 beside 1 and -1 (a tie), and losses "
+        "that are computed without gradients."
     )
     sure = "Certain: the targets were compared with what the loss is defined for."
     refute = "Samples with such a target are meant to teach nothing."
@@ -65,9 +67,9 @@ class TargetOutOfRange(Rule):
         seen = self.ranges.setdefault(event.site, [0, least, most])
         seen[1], seen[2] = min(seen[1], least), max(seen[2], most)
         if of_signs:
-            is_wrong = seen[1] == 0 and seen[2] == 1 and bool((target == 0).any())
+            is_wrong = seen[1] == 0 and seen[2] in (0, 1) and bool((target == 0).any())
         else:
-            is_wrong = least < -0.01 or most > 1.01
+            is_wrong = least < -_BESIDE or most > 1 + _BESIDE
         seen[0] += is_wrong
         if is_wrong and seen[0] == self.enough:
             wanted = "1 or -1" if of_signs else "from 0 to 1"

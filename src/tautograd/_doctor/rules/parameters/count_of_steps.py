@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from ...._user_code.owners import foreign
+from ...._user_code.sites import Site
 from ...watch.events import Step
+from ...watch.syntax import function_around, nodes_in
 from ..base import Rule
 
 STEPS = 3  # of each optimizer, before it is looked at
@@ -39,19 +42,17 @@ class CountOfSteps(Rule):
                   state = self.state[p]
                   if not state:
                       state["step"], state["mean"] = 0, torch.zeros_like(p)
--                 step = state["step"] + 1
+-                 step = state["step"] + 1  # here
 +                 step = state["step"] = state["step"] + 1
                   state["mean"].lerp_(p.grad, 0.1)
--                 p.sub_(group["lr"] * state["mean"] / (1 - 0.9**step))
-+                 p.sub_(group["lr"] * state["mean"] / (1 - 0.9**step))
+                  p.sub_(group["lr"] * state["mean"] / (1 - 0.9**step))
   model = torch.nn.Linear(3, 1)
   optimizer = Adam(model.parameters())
   x, y = torch.randn(8, 3), torch.randn(8, 1)
   for _ in range(6):
       optimizer.zero_grad()
       torch.nn.functional.mse_loss(model(x), y).backward()
--     optimizer.step()  # here
-+     optimizer.step()
+      optimizer.step()
 """
 
     def __init__(self, doctor: Any) -> None:
@@ -62,10 +63,7 @@ class CountOfSteps(Rule):
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
         self.before = {}
-        step = getattr(type(event.optimizer).step, "__wrapped__", type(event.optimizer).step)
-        while hasattr(step, "__wrapped__"):
-            step = step.__wrapped__
-        code = getattr(step, "__code__", None)
+        code = _code_of_step(event.optimizer)
         if code is None or foreign[code.co_filename] or self.looked.get(key, 0) > STEPS:
             return
         self.looked[key] = self.looked.get(key, 0) + 1
@@ -76,9 +74,6 @@ class CountOfSteps(Rule):
         before, self.before = self.before, {}
         if not before:
             return
-        function = type(event.optimizer).step
-        while hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
         for where, (count, version) in _counts(event).items():
             was, was_version = before.get(where, (count - 1, -1))
             grown = count - was
@@ -87,9 +82,28 @@ class CountOfSteps(Rule):
             how = f"stays at {count:g}" if grown == 0 else f"goes from {was:g} to {count:g}"
             self.report(
                 f"The count that this optimizer calls 'step' {how} in its {STEPS}rd step, in which weights moved.",
-                event.site, figures={"before": was, "after": count},
+                _where_read(event) or event.site, figures={"before": was, "after": count},
             )  # fmt: skip
             return
+
+
+def _code_of_step(optimizer: Any) -> Any:
+    """The code of an optimizer's own step, behind what was put around it."""
+    function = type(optimizer).step
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return getattr(function, "__code__", None)
+
+
+def _where_read(event: Step) -> Site | None:
+    """The line of the optimizer's step that takes the count out of its place."""
+    code = _code_of_step(event.optimizer)
+    function = function_around(Site(code.co_filename, code.co_firstlineno + 1, code.co_name))
+    for node in nodes_in(function) if function is not None else ():
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            if isinstance(node.slice, ast.Constant) and node.slice.value == "step":
+                return Site(code.co_filename, node.lineno, code.co_name)
+    return None
 
 
 def _counts(event: Step) -> dict[Any, tuple[float, int]]:

@@ -22,7 +22,8 @@ class MaskedAndDecayed(Rule):
     )
     quiet = (
         "Entries that are 0 themselves (pruned weights), optimizers without weight decay, gradients that are 0 by "
-        "themselves (words that did not come, dead units), and masks that change from step to step."
+        "themselves (words that did not come, dead units), entries that are put back after the step, and masks that "
+        "change from step to step."
     )
     sure = "Certain: entries whose gradient was 0 after the mask have moved in this step."
     refute = "These entries are meant to fade."
@@ -46,6 +47,7 @@ class MaskedAndDecayed(Rule):
         self.after: dict[int, tuple[Any, int, int]] = {}  # gradient, its version and zeros after backward
         self.masks: dict[int, tuple[Any, Any, int]] = {}  # parameter, where it is 0, for how many steps
         self.held: list[tuple[Any, Any, Any]] = []  # parameter, mask, entries before the step
+        self.moved: tuple[Any, list[tuple[Any, Any, Any]]] | None = None  # by the last step, and where
 
     def after_backward(self, event: Backward) -> None:
         self.after = {
@@ -55,6 +57,7 @@ class MaskedAndDecayed(Rule):
         }  # fmt: skip
 
     def before_step(self, event: Step) -> None:
+        self._judge()
         self.held = []
         decaying = {
             id(p)
@@ -92,12 +95,23 @@ class MaskedAndDecayed(Rule):
 
     def after_step(self, event: Step) -> None:
         held, self.held = self.held, []
-        moved = [(p, int(mask.sum())) for p, mask, was in held if bool((p.detach()[mask] != was).any())]
+        moved = [(p, m, was) for p, m, was in held if bool((p.detach()[m] != was).any())]
+        if moved:
+            self.moved = event.site, moved
+
+    def at_end(self) -> None:
+        self._judge()
+
+    def _judge(self) -> None:
+        """Before the next step: what was put back by hand has not moved."""
+        if self.moved is None:
+            return
+        (site, held), self.moved = self.moved, None
+        moved = [(p, int(m.sum())) for p, m, was in held if bool((p.detach()[m] != was).any())]
         if moved:
             many = sum(count for _, count in moved)
             self.report(
-                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of the last "
-                f"{STEPS} steps, and this step has moved them: weight decay asks for no gradient.",
-                event.site, parameters=self.doctor.names([p for p, _ in moved]),
-                figures={"entries": many},
+                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of {STEPS} steps in "
+                "a row, and the step has moved them: weight decay asks for no gradient.",
+                site, parameters=self.doctor.names([p for p, _ in moved]), figures={"entries": many},
             )  # fmt: skip

@@ -57,7 +57,7 @@ class FedInOrder(Rule):
         self.in_a_row: dict[int, int] = {}
         self.said = False
         self.epochs: dict[int, tuple[Any, int, int]] = {}  # sampler -> its epoch, times begun with it
-        self.cycles: list[tuple[Any, int, Site]] = []  # loaders, the steps before them, the line
+        self.cycles: list[tuple[Any, int, int, Site]] = []  # loader, batches, steps before, line
 
     def on_loss(self, event: Loss) -> None:
         if event.function not in ("cross_entropy", "nll_loss") or not event.input.requires_grad:
@@ -86,7 +86,7 @@ class FedInOrder(Rule):
         self._look_at_epoch(loader, event.site)
         self.cycles = [c for c in self.cycles if c[0]() is not loader]
         if event.site is not None and _is_kept(event.site) and _shuffles(loader):
-            self.cycles.append((weakref.ref(loader), self.doctor.steps, event.site))
+            self.cycles.append((weakref.ref(loader), len(loader), self.doctor.steps, event.site))
 
     def _look_at_epoch(self, loader: Any, site: Site | None) -> None:
         """A sampler of one rank draws its shuffle by a seed and the epoch that it was told."""
@@ -107,13 +107,12 @@ class FedInOrder(Rule):
             )  # fmt: skip
 
     def at_end(self) -> None:
-        for reference, before, site in self.cycles:
-            loader = reference()
-            if loader is not None and self.doctor.steps - before > len(loader):
+        for _, many, before, site in self.cycles:
+            if self.doctor.steps - before > many:
                 self.report(
-                    f"itertools.cycle keeps the {len(loader)} batches of its first turn, with their order and what "
+                    f"itertools.cycle keeps the {many} batches of its first turn, with their order and what "
                     "was drawn for them, and gives the same tensors again and again: this loader shuffles once.",
-                    site, figures={"batches": len(loader)},
+                    site, figures={"batches": many},
                     fix="# a generator instead: while True: yield from loader",
                 )  # fmt: skip
 

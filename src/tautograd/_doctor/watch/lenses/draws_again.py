@@ -15,7 +15,7 @@ from .base import Known
 _HANDS_ON = frozenset(
     (
         "view", "reshape", "squeeze", "unsqueeze", "flatten", "expand", "detach", "clone", "to", "contiguous", "long",
-        "__getitem__", "select", "float", "double", "broadcast_to", "stack", "cat", "type_as", "T", "t", "transpose",
+        "__getitem__", "select", "float", "double", "broadcast_to", "stack", "cat", "type_as", "T", "t", "transpose", "permute",
     )
 )  # fmt: skip
 
