@@ -24,7 +24,9 @@ from ..._verify.locate.leaving import name_of_call
 from .call_watch import CallWatch
 from .graph_walk import leaves, node_name
 from .lenses.draws_again import DrawsAgain
+from .lenses.gradient_norms import GradientNorms
 from .lenses.mean_weights import MeanWeights
+from .lenses.renamings import Renamings
 from .lenses.repeated_rows import RepeatedRows
 from .lenses.row_orders import RowOrders
 
@@ -114,6 +116,8 @@ class ValueNumbers(CallWatch):
         self.is_paused = False  # an optimizer steps
         self.orders, self.mean_weights = RowOrders(), MeanWeights()
         self.repeated, self.again = RepeatedRows(), DrawsAgain()
+        self.slopes, self.renamings = GradientNorms(), Renamings()
+        self._lenses = (self.orders, self.mean_weights, self.repeated, self.slopes, self.renamings)
         self._stand_ins = StandIns()
         self._known: dict[int, _Value] = {}
         self._numbers: dict[tuple[Any, ...], Any] = {}
@@ -162,7 +166,7 @@ class ValueNumbers(CallWatch):
                 for place, made in enumerate(found):
                     self._make(made, name, (number, place), given, draw)
                 tensors = [t for v in given if (t := v.tensor()) is not None]
-                for lens in (self.orders, self.mean_weights, self.repeated):
+                for lens in self._lenses:
                     lens.see(name, args, kwargs, tensors, found)
                 drawn_by = tuple(v.number for v in given) if name in _DRAWS or _is_normal(name) else ()
                 self.again.see_draw(name, tensors, found, drawn_by)
