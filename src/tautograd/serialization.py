@@ -26,11 +26,13 @@ __all__ = [
     "UnsafeFile",
     "add_safe_globals",
     "clear_safe_globals",
+    "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
     "load",
     "safe_globals",
     "save",
+    "set_crc32_options",
     "set_default_load_endianness",
 ]
 
