@@ -160,7 +160,7 @@ def _reversed(self: Tensor) -> Tensor:
 def _contains(self: Tensor, element: Any) -> bool:
     if isinstance(element, (Tensor, int, float, complex, np.number, np.bool_)):
         found: Any = self == element
-        return bool(found._data.any())
+        return bool(np.any(found._data))
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
     )
