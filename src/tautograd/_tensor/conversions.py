@@ -67,7 +67,7 @@ def _tangent(self: Tensor) -> Any:
 
 def _format(self: Tensor, spec: str) -> str:
     if not self._data.ndim and type(self) is Tensor:
-        return format(item(self), spec)
+        return str(item(self).__format__(spec))
     return object.__format__(self, spec)
 
 
