@@ -87,6 +87,11 @@ def has_memory(array: Any) -> bool:
     return type(array) is np.ndarray or hasattr(array, "strided")
 
 
+def is_distributed(array: Any) -> bool:
+    """Whether each of several processes holds a part of an array; its functions give all of them the same elements."""
+    return getattr(array, "is_distributed_array", False)
+
+
 def storage_of(array: Any) -> Any:
     """The array that owns the memory that an array views."""
     if type(array) is not np.ndarray and hasattr(array, "storage"):
