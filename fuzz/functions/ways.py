@@ -5,6 +5,7 @@ PyTorch's side of a compiled call is the call itself: what is compared is its ou
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,9 @@ WAYS = (
     *("vmap", "vmap of the last", "grad", "jvp", "vjp", "jacfwd", "vmap of grad"),
     *("compile", "autocast", "inference", "backward"),
 )
-SHARE = 0.06  # of the calls that have a tensor to be a function of
+SHARE = (
+    "FUZZ_TRANSFORMED"  # in the environment: of the calls that have a tensor to be a function of
+)
 
 
 def way_of(rng: random.Random, case: dict[str, Any]) -> str | None:
@@ -23,7 +26,8 @@ def way_of(rng: random.Random, case: dict[str, Any]) -> str | None:
         return None  # (PyTorch's lazy modules crash under transforms)
     if not any(isinstance(code, dict) and "tensor" in code for code in given):
         return None
-    return rng.choice(WAYS) if rng.random() < SHARE else None
+    share = float(os.environ.get(SHARE, "0"))
+    return rng.choice(WAYS) if share and rng.random() < share else None
 
 
 def called(torch: Any, way: str, function: Callable[..., Any], args: list[Any]) -> Any:

@@ -25,3 +25,20 @@ def test_it_has_none(torch, name):
     with pytest.raises(RuntimeError):
         torch.func.vmap(ASKS[name])(torch.ones(3, 2))
     return torch.func.vmap(lambda x: x * 2)(torch.ones(3, 2))
+
+
+@same
+def test_no_examples(torch):
+    """What goes over examples one by one has the shapes also where there are none."""
+    empty = torch.ones(0, 2, 1)
+    func = torch.func
+    return [
+        func.vmap(lambda x: x.sort(0)[1])(empty),
+        func.vmap(lambda x: torch.linalg.det(x @ x.mT + torch.eye(2)))(empty),
+    ]
+
+
+@same
+def test_tangents_of_drawn_numbers(torch):
+    x = torch.zeros(1, 1, dtype=torch.float64).mT
+    return torch.func.jacfwd(lambda x: x.bernoulli(), randomness="different")(x)
