@@ -168,6 +168,19 @@ def test_how_sizes_grow_is_read_off_two_recordings():
         predict(made, PRESETS["ethernet-100"], 63)
 
 
+def test_which_exchanges_a_thread_looks_after():
+    """Those between whose start and wait the program goes on."""
+    events = [
+        ["compute", 1.0, 1.0], ["start", 0, "all_gather_into_tensor", 8, [0, 1]], ["wait", 0],
+        ["compute", 0.5, 0.5], ["start", 1, "all_reduce", 8, [0, 1]], ["compute", 0.25, 0.25], ["wait", 1],
+        ["compute", 0.125, 0.125],
+    ]  # fmt: skip
+    made = step_of([[[{"seconds": 2.0, "cpu": 2.0, "events": events}] * 4] * 2], "cpu")
+    assert [exchange.background for exchange in made.exchanges] == [False, True]
+    assert made.stretches == [1.0, 0.75]
+    assert made.returns == [0.5, 0.25, 0.125]
+
+
 def test_what_cannot_be_simulated():
     world = [0, 1]
     with pytest.raises(CannotSimulate, match="pipeline"):
