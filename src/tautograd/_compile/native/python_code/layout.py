@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+from types import GetSetDescriptorType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ DESCRIPTOR_OWNER, DESCRIPTOR_MEMBER = (
     40,
 )  # of a slot's descriptor: whose it is, and its definition
 MEMBER_KIND, MEMBER_OFFSET = 8, 16  # of that: the kind, and how far into the object the slot is
+# Of the definition of an attribute that C gets and sets (where a slot's descriptor has the member's): which function,
+# and what it is given besides the object.
+GETTER, GETTER_CLOSURE = 8, 32
 VECTORCALL_OFFSET = -(1 << 63)  # in a call: the place before the arguments may be written
 CODE, DEFAULTS, CLOSURE = 48, 56, 72  # of a Python function
 CELL_CONTENT = 16  # of a cell
@@ -122,6 +126,27 @@ def _slots() -> bool:
             return False
         offset = _word(definition + MEMBER_OFFSET)
         if _word(id(held) + offset) != id(getattr(held, name)):
+            return False
+    return _getters()
+
+
+def _getters() -> bool:
+    """A getter is called as it will be, with an object and what it is given besides."""
+    kinds = {kind: vars(kind) for kind in (np.ndarray, type)}
+    for holder, name in ((np.ones((2, 3)), "shape"), (int, "__name__")):
+        descriptor = kinds[type(holder)][name]
+        if type(descriptor) is not GetSetDescriptorType:
+            return False
+        if _word(id(descriptor) + DESCRIPTOR_OWNER) != id(type(holder)):
+            return False
+        definition = _word(id(descriptor) + DESCRIPTOR_MEMBER)
+        if ctypes.c_char_p.from_address(definition).value != name.encode():
+            return False
+        if not _word(definition + GETTER):
+            return False
+        call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+        found = call(_word(definition + GETTER))(holder, _word(definition + GETTER_CLOSURE))
+        if found != getattr(holder, name):
             return False
     return True
 
