@@ -15,10 +15,11 @@ from ..disk_cache import store
 from ..llvm import jit
 from ..llvm.c_functions import Method, function_of, symbols_of
 from . import prelude
+from .entrance import ENTRY
 from .helpers import HELPERS
 from .layout import agrees, pythons_own
 from .lines import Refused
-from .translate import ENTRY, Definition, Translation
+from .translate import Definition, Translation
 
 _FUTURE = __future__.annotations.compiler_flag
 _WITH_NAMES = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
