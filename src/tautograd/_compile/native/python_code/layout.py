@@ -132,9 +132,9 @@ def _slots() -> bool:
 
 def _getters() -> bool:
     """A getter is called as it will be, with an object and what it is given besides."""
-    kinds = {kind: vars(kind) for kind in (np.ndarray, type)}
-    for holder, name in ((np.ones((2, 3)), "shape"), (int, "__name__")):
-        descriptor = kinds[type(holder)][name]
+    some: Any = ((np.ones((2, 3)), "shape"), (int, "__name__"))
+    for holder, name in some:
+        descriptor = vars(type(holder))[name]
         if type(descriptor) is not GetSetDescriptorType:
             return False
         if _word(id(descriptor) + DESCRIPTOR_OWNER) != id(type(holder)):
