@@ -90,6 +90,9 @@ class Compiled(ManySizes):
         ledger = self._ledger
         if ledger.pause and ledger.skips():
             return self._fn(*args, **kwargs)
+        sizes = self._sizes
+        if sizes.awaited is not None and not self._entries and sizes.waits() and ledger.waits():
+            return self._fn(*args, **kwargs)
         began = moment()
         tensors = list(tensors_in((args, kwargs)))
         if modes.recorder is not None or not is_ordinary(tensors) or _watched():
