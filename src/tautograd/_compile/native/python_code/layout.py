@@ -227,4 +227,22 @@ def dictionaries_have_versions() -> bool:
     other = {"one": 1}
     different = _word(id(other) + NAMES_VERSION) not in seen
     kept = seen[-1] == same == _word(id(names) + NAMES_VERSION)
-    return len(set(seen)) == len(seen) and kept and different
+    return len(set(seen)) == len(seen) and kept and different and _those_of_objects_too()
+
+
+def _those_of_objects_too() -> bool:
+    """Whether an attribute that is set shows in the version of the object's dictionary, also once the code that sets it
+    is specialised."""
+
+    class Some:
+        pass
+
+    one: Any = Some()
+    one.first = 0
+    names = vars(one)
+
+    def change(value: int) -> int:
+        one.first = value
+        return _word(id(names) + NAMES_VERSION)
+
+    return len({change(i) for i in range(50)}) == 50
