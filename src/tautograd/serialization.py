@@ -19,18 +19,20 @@ from ._files.atomic import is_path, replacing
 from ._files.legacy import write_legacy
 from ._files.reading import UnsafeFile, read
 from ._files.regular import open_regular
-from ._files.writing import write
+from ._files.writing import checksums, write
 
 __all__ = [
     "LoadEndianness",
     "UnsafeFile",
     "add_safe_globals",
     "clear_safe_globals",
+    "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
     "load",
     "safe_globals",
     "save",
+    "set_crc32_options",
     "set_default_load_endianness",
 ]
 
@@ -69,6 +71,16 @@ class safe_globals:  # noqa: N801 - PyTorch's name
     def __exit__(self, *exc: object) -> None:
         clear_safe_globals()
         add_safe_globals(self._before)
+
+
+def get_crc32_options() -> Any:
+    """Whether `save` writes checksums."""
+    return checksums[-1]
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Say whether `save` writes checksums; without them a file that was damaged later looks whole."""
+    checksums[:] = [compute_crc32]
 
 
 class LoadEndianness(Enum):

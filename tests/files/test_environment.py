@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+import zipfile
 from typing import Any
 
 import pytest
@@ -69,3 +70,33 @@ def test_a_file_that_cannot_seek(engine: Any) -> None:
 
     with pytest.raises(AttributeError, match=r"only torch\.load from a file that is seekable"):
         engine.load(Pipe())
+
+
+def test_files_without_checksums() -> None:
+    state = {"a": 5, "b": [1, 2]}
+    for writes, reads in ((torch, tautograd), (tautograd, torch), (tautograd, tautograd)):
+        file = io.BytesIO()
+        assert writes.serialization.get_crc32_options() is True
+        writes.serialization.set_crc32_options(False)
+        try:
+            assert writes.serialization.get_crc32_options() is False
+            writes.save({**state, "t": writes.arange(5.0)}, file)
+        finally:
+            writes.serialization.set_crc32_options(True)
+        with zipfile.ZipFile(file) as archive:
+            assert {record.CRC for record in archive.infolist()} == {0}
+            with pytest.raises(zipfile.BadZipFile, match="Bad CRC-32"):
+                archive.read(archive.namelist()[0])
+        file.seek(0)
+        found = reads.load(file)
+        assert found.pop("t").tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert found == state
+
+
+def test_checksums_that_are_there_still_count() -> None:
+    file = io.BytesIO()
+    tautograd.save(tautograd.full((3,), 1.0), file)
+    changed = bytearray(file.getvalue())
+    changed[changed.find(b"\x00\x00\x80?") + 3] = 0x40
+    with pytest.raises(RuntimeError, match="Bad CRC-32"):
+        tautograd.load(io.BytesIO(bytes(changed)))

@@ -453,3 +453,18 @@ def test_two_texts_compared() -> None:
             except RuntimeError as error:
                 outcomes.append(str(error).partition(" but ")[0].partition('" to not')[0][:20])
         assert outcomes[0] == outcomes[1], (outcomes, build)
+
+
+def test_a_file_with_a_graph_runs_nothing_unless_told(tmp_path: Any) -> None:
+    """A graph module is source in a file: it is loaded where the caller says that code may run."""
+    import tautograd
+
+    traced = tautograd.fx.symbolic_trace(_chain(tautograd))
+    tautograd.save(traced, tmp_path / "graph.pt")
+    for options in ({}, {"weights_only": True}, {"weights_only": False}):
+        with pytest.raises(tautograd.serialization.UnsafeFile, match="reduce_graph_module"):
+            tautograd.load(tmp_path / "graph.pt", **options)
+    found = tautograd.load(tmp_path / "graph.pt", weights_only=False, may_run_code=True)
+    x = tautograd.ones(2, 3)
+    assert found.code == traced.code
+    assert tautograd.equal(found(x), traced(x))

@@ -311,7 +311,13 @@ def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
     text, writer = pickled(obj)
     archive = ZipFile(file, "w", zipfile.ZIP_STORED)
     _put_all(archive, name, text, writer.storages)
+    if not checksums[0] and file.seekable():
+        archive.leave_out_checksums()
     archive.close()
+
+
+checksums: list[Any] = [True]
+"""Whether what is written has checksums."""
 
 
 def _put_all(archive: ZipFile, name: str, pickled: bytes, storages: list[Any]) -> None:

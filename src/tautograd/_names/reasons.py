@@ -36,7 +36,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
      "of libraries of NVIDIA's that CuPy does not reach", ""),
     ("torch.cudnn_* torch.miopen_* torch.mkldnn_* torch.fbgemm_*",
      "one library's kernel, by its own name", "the operation itself, such as torch.conv2d"),
-    ("torch.export torch.fx.passes torch.fx.experimental.*",
+    ("torch.export torch.fx.passes.* torch.fx.experimental.*",
      "for whole programs as graphs of PyTorch's own operators", "torch.fx.symbolic_trace, torch.compile"),
     (("torch.eig torch.symeig torch.lstsq torch.solve torch.matrix_rank torch.Tensor.eig torch.Tensor.symeig "
      "torch.Tensor.lstsq torch.Tensor.solve"),
