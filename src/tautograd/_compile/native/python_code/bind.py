@@ -94,7 +94,7 @@ def _is_of(node: Definition, code: CodeType) -> bool:
         return False
     first, last = _span(node.body)
     places = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
-    return all(first <= (p[0], p[2]) and (p[1], p[3]) <= last for p in places)  # type: ignore[operator]
+    return all(first <= (p[0], p[2]) and (p[1], p[3]) <= last for p in places)
 
 
 def _span(node: Any) -> Any:

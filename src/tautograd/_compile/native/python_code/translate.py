@@ -40,8 +40,8 @@ class Translation(Entrance):
             raise Refused("parameters")
         self.parameters = [a.arg for a in parameters.args]
         self.defaults = len(parameters.defaults)
-        self.rest = parameters.vararg and parameters.vararg.arg
-        self.by_name = parameters.kwarg and parameters.kwarg.arg
+        self.rest = None if parameters.vararg is None else parameters.vararg.arg
+        self.by_name = None if parameters.kwarg is None else parameters.kwarg.arg
         if (self.rest or self.by_name) and (restarts or self.defaults):
             raise Refused("parameters")
         for node in ast.walk(function):
@@ -156,16 +156,16 @@ class Translation(Entrance):
                 self.release(value)
         elif isinstance(target, ast.Attribute):
             held = self.value(target.value)
-            whole = ast.Name(f"{ast.unparse(target)} of line {statement.lineno}", ast.Load())
-            self.variables[whole.id] = self.variable()
-            self.always.add(whole.id)
-            self.set_variable(self.variables[whole.id], held)
-            place = ast.Attribute(whole, target.attr, ast.Load())
+            owner = ast.Name(f"{ast.unparse(target)} of line {statement.lineno}", ast.Load())
+            self.variables[owner.id] = self.variable()
+            self.always.add(owner.id)
+            self.set_variable(self.variables[owner.id], held)
+            place = ast.Attribute(owner, target.attr, ast.Load())
             old = self.value(place)
             new = self._combined(operation, old, statement.value)
             self.release(old)
             self.assign(place, new)
-            self.set_variable(self.variables[whole.id], ("null", False))
+            self.set_variable(self.variables[owner.id], ("null", False))
         else:
             raise Refused(ast.unparse(statement))
 
