@@ -15,10 +15,11 @@ from ..disk_cache import store
 from ..llvm import jit
 from ..llvm.c_functions import Method, function_of, symbols_of
 from . import prelude
+from .entrance import ENTRY
 from .helpers import HELPERS
 from .layout import agrees, pythons_own
 from .lines import Refused
-from .translate import ENTRY, Definition, Translation
+from .translate import Definition, Translation
 
 _FUTURE = __future__.annotations.compiler_flag
 _WITH_NAMES = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
@@ -93,7 +94,7 @@ def _is_of(node: Definition, code: CodeType) -> bool:
         return False
     first, last = _span(node.body)
     places = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
-    return all(first <= (p[0], p[2]) and (p[1], p[3]) <= last for p in places)  # type: ignore[operator]
+    return all(first <= (p[0], p[2]) and (p[1], p[3]) <= last for p in places)
 
 
 def _span(node: Any) -> Any:

@@ -165,8 +165,7 @@ class Calls(Conditions):
         if function is isinstance:
             return self._as_truth_of_call(node)
         if function in (all, any) and isinstance(args[0], ast.GeneratorExp):
-            found: Value = self.all_or_any(args[0], function is all)
-            return found
+            return self.all_or_any(args[0], function is all)
         if function is sys._getframe:
             if not isinstance(args[0], ast.Constant) or args[0].value != 1 or not self.restarts:
                 raise Refused(ast.unparse(node))

@@ -116,7 +116,9 @@ def _recorder(function: Any) -> None:
     if op.vjp is not None:
         _with_what_it_calls(op.rules or op.joined_rules())
         for rule in op.vjp if isinstance(op.vjp, tuple) else (op.vjp,):
-            _with_what_it_calls(rule and rule.rule)
+            _with_what_it_calls(
+                rule and rule.source
+            )  # (one that is derived when it is first used is none yet)
 
 
 def _places(function: Any) -> list[tuple[dict[Any, Any], Any]]:

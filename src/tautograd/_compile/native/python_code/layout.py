@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+from types import GetSetDescriptorType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ DESCRIPTOR_OWNER, DESCRIPTOR_MEMBER = (
     40,
 )  # of a slot's descriptor: whose it is, and its definition
 MEMBER_KIND, MEMBER_OFFSET = 8, 16  # of that: the kind, and how far into the object the slot is
+# Of the definition of an attribute that C gets and sets (where a slot's descriptor has the member's): which function,
+# and what it is given besides the object.
+GETTER, GETTER_CLOSURE = 8, 32
 VECTORCALL_OFFSET = -(1 << 63)  # in a call: the place before the arguments may be written
 CODE, DEFAULTS, CLOSURE = 48, 56, 72  # of a Python function
 CELL_CONTENT = 16  # of a cell
@@ -123,6 +127,27 @@ def _slots() -> bool:
         offset = _word(definition + MEMBER_OFFSET)
         if _word(id(held) + offset) != id(getattr(held, name)):
             return False
+    return _getters()
+
+
+def _getters() -> bool:
+    """A getter is called as it will be, with an object and what it is given besides."""
+    some: Any = ((np.ones((2, 3)), "shape"), (int, "__name__"))
+    for holder, name in some:
+        descriptor = vars(type(holder))[name]
+        if type(descriptor) is not GetSetDescriptorType:
+            return False
+        if _word(id(descriptor) + DESCRIPTOR_OWNER) != id(type(holder)):
+            return False
+        definition = _word(id(descriptor) + DESCRIPTOR_MEMBER)
+        if ctypes.c_char_p.from_address(definition).value != name.encode():
+            return False
+        if not _word(definition + GETTER):
+            return False
+        call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+        found = call(_word(definition + GETTER))(holder, _word(definition + GETTER_CLOSURE))
+        if found != getattr(holder, name):
+            return False
     return True
 
 
@@ -202,4 +227,22 @@ def dictionaries_have_versions() -> bool:
     other = {"one": 1}
     different = _word(id(other) + NAMES_VERSION) not in seen
     kept = seen[-1] == same == _word(id(names) + NAMES_VERSION)
-    return len(set(seen)) == len(seen) and kept and different
+    return len(set(seen)) == len(seen) and kept and different and _those_of_objects_too()
+
+
+def _those_of_objects_too() -> bool:
+    """Whether an attribute that is set shows in the version of the object's dictionary, also once the code that sets it
+    is specialised."""
+
+    class Some:
+        pass
+
+    one: Any = Some()
+    one.first = 0
+    names = vars(one)
+
+    def change(value: int) -> int:
+        one.first = value
+        return _word(id(names) + NAMES_VERSION)
+
+    return len({change(i) for i in range(50)}) == 50

@@ -12,6 +12,8 @@ import sys
 from .layout import (
     DESCRIPTOR_MEMBER,
     DESCRIPTOR_OWNER,
+    GETTER,
+    GETTER_CLOSURE,
     MEMBER_KIND,
     MEMBER_OFFSET,
     OBJECT_MEMBER,
@@ -22,7 +24,9 @@ from .layout import (
     VERSION,
 )
 
-CACHE = 16  # bytes that each place that asks for an attribute has: two of (version, offset)
+# Bytes that each place that asks for an attribute has: two of (version, offset), and for each what gets it, if C does.
+CACHE = 32
+BY_GETTER = 1  # in the place of an offset, which no slot has
 UNKNOWN = 0xFFFFFFFF  # a version that no type has
 
 USED = {
@@ -213,17 +217,21 @@ some:
   %kind.at = getelementptr i8, ptr %found, i64 {TYPE}
   %kind = load ptr, ptr %kind.at
   %is.member = icmp eq ptr %kind, @PyMemberDescr_Type
-  br i1 %is.member, label %owned, label %note
+  %is.getter = icmp eq ptr %kind, @PyGetSetDescr_Type
+  %is.known = or i1 %is.member, %is.getter
+  br i1 %is.known, label %owned, label %note
 owned:
   ; of another class's slot, which somebody put here, Python says that it does not apply
   %owner.at = getelementptr i8, ptr %found, i64 {DESCRIPTOR_OWNER}
   %owner = load ptr, ptr %owner.at
   %applies = call i32 @PyType_IsSubtype(ptr %type, ptr %owner)
   %does.apply = icmp ne i32 %applies, 0
-  br i1 %does.apply, label %member, label %note
-member:
+  br i1 %does.apply, label %which, label %note
+which:
   %member.at = getelementptr i8, ptr %found, i64 {DESCRIPTOR_MEMBER}
   %member.def = load ptr, ptr %member.at
+  br i1 %is.member, label %member, label %slot
+member:
   %code.at = getelementptr i8, ptr %member.def, i64 {MEMBER_KIND}
   %code = load i32, ptr %code.at
   %is.object = icmp eq i32 %code, {OBJECT_MEMBER}
@@ -239,13 +247,22 @@ settable:
   %plain.too = icmp eq ptr %setter, @PyObject_GenericSetAttr
   br i1 %plain.too, label %place, label %note
 place:
+  br i1 %is.getter, label %note, label %in.object
+in.object:
   %offset.at = getelementptr i8, ptr %member.def, i64 {MEMBER_OFFSET}
   %offset = load i64, ptr %offset.at
   %short = trunc i64 %offset to i32
   br label %note
 note:
   %to.note = phi i32 [ 0, %known ], [ 0, %some ], [ 0, %owned ], [ 0, %member ], [ 0, %slot ],
-    [ 0, %settable ], [ %short, %place ]
+    [ 0, %settable ], [ {BY_GETTER}, %place ], [ %short, %in.object ]
+  %getter.to.note = phi ptr [ null, %known ], [ null, %some ], [ null, %owned ], [ null, %member ],
+    [ null, %slot ], [ null, %settable ], [ %member.def, %place ], [ null, %in.object ]
+  %first.getter.at = getelementptr i8, ptr %cache, i64 16
+  %second.getter.at = getelementptr i8, ptr %cache, i64 24
+  %first.getter = load ptr, ptr %first.getter.at
+  store ptr %first.getter, ptr %second.getter.at
+  store ptr %getter.to.note, ptr %first.getter.at
   %first = load i64, ptr %cache
   %second.at = getelementptr i8, ptr %cache, i64 8
   store i64 %first, ptr %second.at
@@ -265,6 +282,25 @@ other:
   %unknown = icmp slt i64 %at, 0
   br i1 %unknown, label %slow, label %ask
 fast:
+  %is.getter = icmp eq i64 %at, {BY_GETTER}
+  br i1 %is.getter, label %get, label %take
+get:
+  %type.at = getelementptr i8, ptr %o, i64 {TYPE}
+  %type = load ptr, ptr %type.at
+  %version.at = getelementptr i8, ptr %type, i64 {VERSION}
+  %version = load i32, ptr %version.at
+  %latest = load i32, ptr %cache
+  %is.first = icmp eq i32 %version, %latest
+  %which = select i1 %is.first, i64 16, i64 24
+  %getter.at = getelementptr i8, ptr %cache, i64 %which
+  %getter.def = load ptr, ptr %getter.at
+  %function.at = getelementptr i8, ptr %getter.def, i64 {GETTER}
+  %function = load ptr, ptr %function.at
+  %closure.at = getelementptr i8, ptr %getter.def, i64 {GETTER_CLOSURE}
+  %closure = load ptr, ptr %closure.at
+  %got = call ptr %function(ptr %o, ptr %closure)
+  ret ptr %got
+take:
   %slot = getelementptr i8, ptr %o, i64 %at
   %value = load ptr, ptr %slot
   %unset = icmp eq ptr %value, null
@@ -282,7 +318,7 @@ ask:
 
 define internal i32 @set_attribute(ptr %o, ptr %cache, ptr %name, ptr %value) {{
   %at = call i64 @place(ptr %o, ptr %cache)
-  %known = icmp sgt i64 %at, 0
+  %known = icmp sgt i64 %at, {BY_GETTER}
   br i1 %known, label %fast, label %other
 other:
   %unknown = icmp slt i64 %at, 0
@@ -341,6 +377,7 @@ OBJECTS = (
     "_Py_TrueStruct",
     "_Py_FalseStruct",
     "PyMemberDescr_Type",
+    "PyGetSetDescr_Type",
     "PyFrame_Type",
 )
 
