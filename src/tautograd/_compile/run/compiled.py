@@ -20,6 +20,7 @@ from ...optim import _hooks as optimizer_hooks
 from ..foreign import refuse_arguments
 from ..guards.guards import Form, is_ordinary
 from ..messages.explain import Explanation
+from ..program.memory import give_back
 from ..record.trees import tensors_in
 from .audit import AuditError
 from .audit_schedule import FARTHER, WEIGHED
@@ -192,11 +193,13 @@ class Compiled(ManySizes):
         The least of several runs counts, as it does of replays, and it has to lose twice, some replays apart: what else
         the machine does may have been in the way. One that saves little is looked at again later for the same reason.
         """
-        entry.make_room()
+        large = entry.make_room()
         result = self._run_as_written(entry.key, args, kwargs, began)
         ledger = self._ledger
         if ledger.runs_of(entry.key) < 1 + WARM:
             return result  # the next call is another one
+        if large:  # replays do not need what a run as written does
+            give_back()
         if not ledger.doubts(entry):
             entry.audits.note_weighed()
         elif ledger.pays(entry):
