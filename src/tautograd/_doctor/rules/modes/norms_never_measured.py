@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import weakref
 from typing import Any
 
-from ...._user_code.stack import user_site
+from ...._user_code.sites import Site
+from ...._user_code.stack import user_stack
 from ...watch.events import ModuleCall
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
 
 AFTER = 6  # steps
@@ -53,7 +56,6 @@ class NormsNeverMeasured(Rule):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.seen: dict[int, tuple[Any, int, int, int]] = {}  # norm, its weight's version, step, calls
-        self.trained: set[int] = set()
         self.is_said = False
 
     def on_module(self, event: ModuleCall) -> None:
@@ -75,8 +77,26 @@ class NormsNeverMeasured(Rule):
         is_new = not int(module.num_batches_tracked) and not bool((module.running_mean != 0).any())
         if is_new and not bool((module.running_var != 1).any()):
             self.is_said = True
+            site = _where_called()
             self.report(
                 f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it has "
                 f"seen no batch in training mode, while its weights have moved for {self.doctor.steps - step} steps.",
-                user_site(), modules=[type(module).__name__],
+                site, fix_site=_where_weights_follow(site), modules=[type(module).__name__],
             )  # fmt: skip
+
+
+def _where_called() -> Site | None:
+    """The line that called the network, not those of its own layers."""
+    stack = user_stack()
+    return next((s for s in stack if s.function != "forward"), stack[0] if stack else None)
+
+
+def _where_weights_follow(site: Site | None) -> Site | None:
+    """The loop over two networks' parameters, if the file has one."""
+    tree = tree_of(site.file) if site is not None else None
+    found = [
+        node
+        for node in (nodes_in(tree) if tree is not None else ())
+        if isinstance(node, ast.For) and ast.unparse(node.iter).count(".parameters()") == 2
+    ]
+    return Site(site.file, found[0].lineno) if site is not None and len(found) == 1 else None
