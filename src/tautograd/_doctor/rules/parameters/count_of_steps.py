@@ -77,7 +77,8 @@ class CountOfSteps(Rule):
         for where, (count, version) in _counts(event).items():
             was, was_version = before.get(where, (count - 1, -1))
             grown = count - was
-            if was_version == version or grown == 1 or 0 < grown < 1:
+            of_group = isinstance(where, tuple)  # which may be there for show, and stay
+            if was_version == version or 0 < grown <= 1 or (of_group and grown <= 0):
                 continue
             how = f"stays at {count:g}" if grown == 0 else f"goes from {was:g} to {count:g}"
             self.report(
