@@ -264,6 +264,29 @@ def test_sizes_of_zero_and_one_are_their_own() -> None:
         assert double.shape == (n, 3)
 
 
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_results_that_go_backward_do_so_at_every_size(backend: str, p: float) -> None:
+    """Samples, too, of which there would be no code: they go backward as records do."""
+
+    def function(x: Any, w: Any) -> Any:
+        y = torch.tanh(x @ w)
+        return F.dropout(y, p).sum() if p else y.sum()
+
+    compiled = torch.compile(function, dynamic=True, backend=backend)
+    for n in (3, 4, 5, 6, 7, 3, 4):
+        grads = []
+        for run in (function, compiled):
+            w = torch.ones(n, 2, dtype=torch.float64, requires_grad=True)
+            x = torch.linspace(0, 0.2, 3 * n, dtype=torch.float64).reshape(3, n)
+            torch.manual_seed(n)
+            result = run(x, w)
+            result.backward()
+            grads.append([result.item(), *w.grad.flatten().tolist()])
+        assert grads[0] == pytest.approx(grads[1], rel=1e-12)
+    assert compiled._sizes.why == "a result that goes backward later"
+
+
 def test_two_sizes_at_once() -> None:
     def make() -> Made:
         model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3))
@@ -354,6 +377,140 @@ def test_a_loop_over_a_size_has_a_record_for_each() -> None:
         x = torch.randn(2, n, 4)
         assert torch.allclose(compiled(x), step(x), atol=1e-5)
     assert "another number of operations" in str(compiled.explain())
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_no_size_is_tried_at_which_a_fit_would_reach_beyond_its_memory(trains: bool) -> None:
+    """Sixteen rows for up to sixteen: a fit to small sizes writes row n of them, and adds 16 - n rows."""
+    weight = torch.randn(WIDTH, requires_grad=trains)
+
+    def step(x: Any) -> Any:
+        weight.grad = None
+        whole = F.pad(x * weight, (0, 0, 0, max(0, 16 - len(x))))
+        loss = (whole * 2).square().sum()
+        if trains:
+            loss.backward()
+        return loss.detach()
+
+    compiled = _compiled(step)
+    for n in (
+        12,
+        9,
+        11,
+        3,
+        3,
+        3,
+        15,
+        15,
+        15,
+        2,
+        2,
+        2,
+    ):  # the fewer there are, the more memory is needed
+        x = torch.randn(n, WIDTH)
+        assert torch.allclose(compiled(x), step(x), atol=1e-4)
+    template = compiled._sizes.template
+    assert {(3,), (15,), (2,)} <= template.followed
+    arrays = [EntryAtSize(template, Form((x,), {}), (n,)) for n in (2, 9, 16)]
+    assert len(arrays) == 3
+    for n in (17, 40):
+        assert not template.stays_within(n)
+        for _ in range(3):
+            x = torch.randn(n, WIDTH)
+            assert torch.allclose(compiled(x), step(x), atol=1e-4)
+        assert compiled._sizes.wrong[(n,)] == "it would reach beyond its memory"
+
+
+@pytest.mark.parametrize(
+    "returns",
+    [
+        lambda x, y, w: x if len(x) > 10 else w,
+        lambda x, y, w: y if len(x) > 10 else w,
+        lambda x, y, w: x[1:3] if len(x) > 10 else x[:2],
+        lambda x, y, w: x.t() if len(x) > 10 else x.detach(),
+        lambda x, y, w: [y] if len(x) > 10 else (y,),
+        lambda x, y, w: {"a": y} if len(x) > 10 else {"b": y},
+        lambda x, y, w: (y, y) if len(x) > 10 else (y, x),
+        lambda x, y, w: 0.0 if len(x) > 10 else -0.0,
+        lambda x, y, w: 1 if len(x) > 10 else True,
+        lambda x, y, w: w[:2] if len(x) > 10 else w[1:],
+    ],
+)
+def test_what_is_returned_depends_on_the_size_though_no_operation_does(returns: Any) -> None:
+    weight = torch.ones(3)
+
+    def step(x: Any) -> Any:
+        return returns(x, x * 2, weight), x.sum()
+
+    def form(found: Any, x: Any) -> Any:
+        if isinstance(found, torch.Tensor):
+            at = "x" if found is x else "w" if found is weight else found._base is x
+            return at, tuple(found.shape), found.stride(), found.storage_offset()
+        if isinstance(found, (tuple, list)):
+            return type(found), [form(part, x) for part in found]
+        return [*found] if isinstance(found, dict) else (type(found), str(found))
+
+    compiled = _compiled(step)
+    for n in (5, 9, 7, 8, 8, 8, 20, 20, 20, 20, 9, 9, 30, 30, 30, 30):
+        x = torch.randn(n, 3)
+        (found, total), (expected, other) = compiled(x), step(x)
+        assert form(found, x) == form(expected, x), n
+        assert torch.allclose(total, other, atol=1e-4)
+    assert (8,) in compiled._sizes.template.followed
+    assert (20,) in compiled._sizes.wrong
+
+
+def test_a_double_that_was_a_single_on_its_way_is_as_exact_as_that() -> None:
+    compiled = _compiled(lambda x: x.double().mul(1.7).float().sigmoid().double().sum())
+    with torch.autocast("cpu"):
+        weight = torch.randn(WIDTH, 5)
+        mixed = _compiled(lambda x: (x @ weight).float().tanh().sum(0))
+        for n in (5, 9, 12, 7, 7, 7, 30, 30, 30):
+            compiled(torch.randn(n, WIDTH))
+            mixed(torch.randn(n, WIDTH))
+    assert (30,) in compiled._sizes.template.followed
+    assert (30,) in mixed._sizes.template.followed
+
+
+def test_a_number_that_is_none_at_a_size() -> None:
+    compiled = _compiled(lambda x: x * (1.0 / (len(x) - 3) if len(x) != 3 else 7.0))
+    for n in (5, 9, 12, 4, 4, 4, 3, 3, 3):
+        found = compiled(torch.ones(n))
+        assert torch.allclose(found, torch.full((n,), 1 / (n - 3) if n != 3 else 7.0))
+    assert (3,) in compiled._sizes.wrong
+
+
+def test_shapes_as_arguments_and_as_results() -> None:
+    def step(x: Any) -> Any:
+        y = torch.zeros(x.shape) + x.reshape(x.shape) * 2
+        return y.sum(), x.shape, (x.size(), y.expand(2, *y.shape).shape)
+
+    compiled = _compiled(step)
+    for n in (5, 9, 12, 7, 7, 7, 5, 11, 11, 11):
+        x = torch.randn(n, WIDTH)
+        given, expected = compiled(x), step(x)
+        assert given[1:] == expected[1:]
+        assert type(given[1]) is torch.Size
+        assert torch.allclose(given[0], expected[0], atol=1e-4)
+    assert (11,) in compiled._sizes.template.followed
+
+
+def test_a_mistake_while_a_template_is_made_costs_nobody_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError("of the library's own")
+
+    monkeypatch.setattr("tautograd._compile.run.sizes.Template", fails)
+    compiled = _compiled(lambda x: x * 2)
+    said = "no program for all sizes could be made.*ZeroDivisionError"
+    compiled(torch.ones(5))
+    compiled(torch.ones(9))
+    with pytest.warns(UserWarning, match=said):
+        assert torch.equal(compiled(torch.ones(12)), torch.full((12,), 2.0))
+    for n in (7, 7, 7):
+        assert torch.equal(compiled(torch.ones(n)), torch.full((n,), 2.0))
+    assert "ZeroDivisionError" in str(compiled.explain())
 
 
 def test_memory_is_bounded() -> None:

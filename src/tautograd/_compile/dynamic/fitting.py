@@ -61,6 +61,16 @@ class Repeated:
         self.count = count
 
 
+class Tupled:
+    """A tuple of a class that takes numbers only, as `torch.Size` does, with expressions among its parts."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: Any, parts: Any) -> None:
+        self.kind = kind
+        self.parts = parts
+
+
 FORMS: dict[str, Callable[[float, float], float]] = {
     "n": lambda n, of: of * n,
     "1/n": lambda n, of: of / n,
@@ -157,7 +167,9 @@ class Fitting:
             return self._parts(kind, found)
         if isinstance(last, tuple):
             parts = self._parts(tuple, found)
-            return last if parts is last else kind(*parts)
+            if parts is last:
+                return last
+            return kind(*parts) if hasattr(kind, "_fields") else Tupled(kind, parts)
         if kind is Flags:
             for name in Flags.__slots__:
                 self._equal([x[name] for x in found])
@@ -329,7 +341,7 @@ def names_of(kind: Any) -> tuple[str, ...]:
     return found
 
 
-_SIZED = frozenset((Size, Sized, Repeated, Constant))
+_SIZED = frozenset((Size, Sized, Repeated, Tupled, Constant))
 
 
 def has_sizes(value: Any) -> bool:

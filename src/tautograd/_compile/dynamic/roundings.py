@@ -20,6 +20,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..program.ir import Call, Map, Product, Reduce, ScatterAdd
 
 UNITS = 4  # roundings of an elementwise function: two units in the last place are four halves
@@ -35,6 +37,32 @@ def roundings(instructions: Iterable[Any], of: Any) -> dict[int, int]:
         for view in instruction.writes():
             ways[view.buffer] = max(ways.get(view.buffer, 0), count)
     return ways
+
+
+def coarsest(instructions: Iterable[Any]) -> dict[int, float]:
+    """By number of a buffer, the largest `eps` of the dtypes that numbers on the way to it are rounded to.
+
+    A double that was a float32 on its way is as exact as a float32.
+    """
+    found: dict[int, float] = {}
+    for instruction in instructions:
+        worst = max((found.get(view.buffer, 0.0) for view in instruction.reads()), default=0.0)
+        loop = getattr(instruction, "loop", ())
+        kinds = [view.dtype for view in instruction.writes()]
+        if isinstance(loop, tuple):
+            kinds += loop
+        worst = max([worst, *map(eps_of, kinds)])
+        for view in instruction.writes():
+            found[view.buffer] = max(found.get(view.buffer, 0.0), worst)
+    return found
+
+
+def eps_of(dtype: Any) -> float:
+    """The distance from 1 to the next number; 0 where nothing is rounded."""
+    kind = np.dtype(dtype)
+    if kind.kind in "fc":
+        return float(np.finfo(kind).eps)
+    return 2.0**-7 if kind.kind == "V" else 0.0  # bfloat16
 
 
 def _own(instruction: Any, of: Any) -> int:

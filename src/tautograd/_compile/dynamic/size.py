@@ -366,6 +366,11 @@ def _of_monomial(monomial: Monomial) -> tuple[int | None, int | None]:
     return least, most
 
 
+def least_and_most(number: Any) -> tuple[int | None, int | None]:
+    """Between what a number lies for all sizes from `LEAST` on; None where there is no end, or none is known."""
+    return _bounds(number.terms) if type(number) is Size else (number, number)
+
+
 # --- text ----------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from ..program.ir import Buffer, Call, Kind, Map, Number, Program, View
 from ..program.memory import Memory
 from ..record.trees import NESTS
+from .bounds import most_of, staying_within
 from .common import (
     buffers_of,
     calls_of,
@@ -24,8 +25,17 @@ from .common import (
     result_of,
     symbols_of,
 )
-from .fitting import Constant, Fitting, Repeated, Sized, Unlike, has_sizes, names_of
-from .size import LEAST, NotSymbolic, Size, Ways
+from .fitting import (
+    Constant,
+    Fitting,
+    Repeated,
+    Sized,
+    Tupled,
+    Unlike,
+    has_sizes,
+    names_of,
+)
+from .size import LEAST, NotSymbolic, Size, Ways, same
 from .words import Words, holding
 
 SHARE = 0.01  # of the time of all replays, which audits may take
@@ -73,6 +83,7 @@ class Template:
         self.instructions = [
             self._instruction(fitting.unified(x)) for x in zip(*whole, strict=True)
         ]
+        self._require_whole_constants()
         self.calls = calls_of(fitting, captures)
         self.most = {name: max(found) * 3 // 2 for name, found in values.items()}
         self.stretches = self._cut(native, threads)
@@ -104,6 +115,7 @@ class Template:
         decisions = [d for s in self.stretches if s.lowered is not None for d in s.lowered.ways]
         self.decisions = decisions
         self._holds = holding(decisions, self.symbols)
+        self.stays_within = staying_within(self._views(), self.buffers, self.symbols)
         self.memory = self._memory()
         self.fill_calls = filling(self.calls)
         self.fill_result = filling(self.result)
@@ -125,6 +137,25 @@ class Template:
         self.tried: set[tuple[int, ...]] = set()  # sizes that were held against a run as written
         self.auditing = 0.0  # seconds that audits have taken
         self.price = 0.0  # of the next one, about
+
+    def _views(self) -> Iterator[View]:
+        """All places that are read or written."""
+        for instruction in self.instructions:
+            yield from instruction.reads()
+            yield from instruction.writes()
+        yield from self.arguments
+        for leaf in NESTS.leaves(self.result):
+            if isinstance(view := getattr(leaf, "view", None), View):
+                yield view
+
+    def _require_whole_constants(self) -> None:
+        """A constant is as large as its memory, at any size."""
+        for number, constant in self.constants:
+            size: Any = constant.largest.itemsize
+            for n in constant.shape:
+                size = n * size
+            if not same(size, self.buffers[number].nbytes):
+                raise Unlike("a constant that lies in memory of another size")
 
     def affords_audit(self) -> bool:
         """Whether all replays together can pay for another audit."""
@@ -190,11 +221,10 @@ class Template:
         from ..program.memory_planning import Use
         from ..run.replay import _use, _written_over
 
-        at = Values(self.most)
         buffers = []
         for buffer in self.buffers:
             size: Any = buffer.nbytes
-            nbytes = at.of(size)
+            nbytes = max(most_of(size, self.most), 0)
             array = buffer.array
             if type(size) is Size and buffer.kind is Kind.KEPT:
                 array = np.zeros(max(nbytes, 1), np.uint8)
@@ -342,6 +372,8 @@ def filling(value: Any) -> Fill | None:
         return lambda at: at.float(value)
     if kind is Repeated:
         return lambda at: value.kind([value.part] * at.of(value.count))
+    if kind is Tupled:
+        return _filling_parts(list(value.parts), value.kind) or (lambda at: value.kind(value.parts))
     if kind is Constant:
         return value.at  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):

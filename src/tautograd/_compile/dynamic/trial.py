@@ -15,11 +15,12 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor
 from ..program.ir import Call, Kind, View
-from ..record.results import Given, Made
+from ..record.results import Made
 from ..record.trees import NESTS
 from ..run.rollback import STOPS, Undo, can_undo
 from .fitting import Unlike, has_sizes
-from .roundings import apart, roundings
+from .returned import unlike
+from .roundings import apart, coarsest, eps_of, roundings
 from .template import Values
 
 
@@ -62,12 +63,14 @@ class Trial:
         if self._counted != most:
             self._counted = dict(most)
             self._ways = roundings(self._template.instructions, Values(self._counted).of)
+            self._coarsest = coarsest(self._template.instructions)
             self._longest = max(self._ways.values(), default=1)
 
-    def _ways_to(self, array: Any) -> int:
-        """How many roundings the longest way to memory from outside has."""
-        number = self._buffers.get(_address(array))
-        return self._ways.get(number, self._longest) if number is not None else self._longest
+    def _ways_to(self, array: Any, largest: float) -> tuple[int, float, float]:
+        """How many roundings the longest way to memory from outside has, and of which size the coarsest is."""
+        number = self._buffers.get(_address(array), -1)
+        ways = self._ways.get(number, self._longest)
+        return ways, largest, self._coarsest.get(number, 0.0)
 
     def run(self, entry: Any, arrays: list[Any]) -> Any:
         """What the program gives, of which nothing is left: None if it stops at a value."""
@@ -91,25 +94,26 @@ class Trial:
         finally:
             undo.put_back((), back)
 
-    def difference(self, entry: Any, given: Any, result: Any, versions: list[int]) -> str | None:
+    def difference(
+        self, entry: Any, given: Any, result: Any, versions: list[int], tensors: Any, call: Any
+    ) -> str | None:
         """In what a run as written differs from what the program gave."""
         results, grads, states, drawn = given
         self._count()
         now = [bytes(g.memory) for g in self.undo.generators if g.memory is not None]
         if now != drawn:
             return "the random numbers that it draws"
+        found = unlike(entry.capture.result, result, tensors, call)
+        if found is not None:
+            return found
         leaves = list(NESTS.leaves(result))
-        if len(leaves) != len(results):
-            return "how much it returns"
         described = list(NESTS.leaves(entry.capture.result))
         for number, (mine, theirs) in enumerate(zip(results, leaves, strict=True)):
-            if isinstance(theirs, Tensor) and isinstance(mine, np.ndarray):
-                ways = self._ways.get(described[number].view.buffer, 1)
-                found = _difference(mine, theirs._data, ways, 0.0)
-            elif isinstance(mine, Given):
-                found = None
-            else:
-                found = None if type(mine) is type(theirs) and mine == theirs else "is another one"
+            if not isinstance(mine, np.ndarray):
+                continue
+            buffer = described[number].view.buffer
+            eps, ways = self._coarsest.get(buffer, 0.0), self._ways.get(buffer, 1)
+            found = _difference(mine, theirs._data, ways, 0.0, eps)
             if found is not None:
                 return f"result {number} {found}"
         largest = max((_largest(a) for a in grads if a is not None), default=0.0)
@@ -119,11 +123,11 @@ class Trial:
                 return "a gradient that is there in one of them"
             if grad is None:
                 continue
-            found = _difference(mine, grad._data, self._ways_to(array), largest)
+            found = _difference(mine, grad._data, *self._ways_to(array, largest))
             if found is not None:
                 return f"the gradient of shape {grad._data.shape} {found}"
         for array, mine in zip(self.states, states, strict=True):
-            found = _difference(mine, array, self._ways_to(array), 0.0)
+            found = _difference(mine, array, *self._ways_to(array, 0.0))
             if found is not None:
                 return f"a tensor from outside, of shape {array.shape}, {found}"
         growth = [
@@ -173,8 +177,8 @@ def _magnitude(array: Any) -> float:
     return max(float(array.max()), -float(array.min()))
 
 
-def _difference(mine: Any, theirs: Any, ways: int, largest: float) -> str | None:
-    """How two arrays differ, if by more than rounding; `ways`: see `roundings`."""
+def _difference(mine: Any, theirs: Any, ways: int, largest: float, coarsest: float) -> str | None:
+    """How two arrays differ, if by more than rounding; `ways`, `coarsest`: see `roundings`."""
     if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
         return f"has shape {mine.shape} in the program, and {theirs.shape} as written"
     if not mine.size:
@@ -183,7 +187,7 @@ def _difference(mine: Any, theirs: Any, ways: int, largest: float) -> str | None
         return None if np.array_equal(mine, theirs) else "has other numbers"
     kind = mine.dtype if mine.dtype.itemsize >= 4 else np.dtype(np.float32)
     a, b = np.asarray(mine, kind), np.asarray(theirs, kind)
-    eps = float(np.finfo(mine.dtype).eps) if mine.dtype.kind in "fc" else 2.0**-7
+    eps = max(eps_of(mine.dtype), coarsest)
     with np.errstate(all="ignore"):
         worst, size = _magnitude(a - b), _magnitude(b)
         if not math.isfinite(worst):

@@ -8,6 +8,7 @@ variables that the function reads from outside.
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from operator import attrgetter, is_
 from typing import Any
 
@@ -154,6 +155,8 @@ def is_ordinary(tensors: Any) -> bool:
 class Guards:
     """What must hold besides the arguments' form."""
 
+    __slots__ = ("__dict__", "__weakref__", "structure")
+
     def __init__(self, found: Capture, modules: Modules, variables: Variables) -> None:
         self.tensors = [tensor for tensor, _ in found.outside]
         self.arrays = [array for _, array in found.outside]
@@ -286,6 +289,12 @@ class Spans:
         low, high = span_of(array)
         at = bisect_left(self.starts, high) - 1
         return at >= 0 and self.found[at][1] > low
+
+
+def share_memory(arrays: list[Any]) -> bool:
+    """Whether two arguments lie in one stretch of memory: replayed they may, but not recorded."""
+    spans = sorted([span_of(array) for array in arrays if array.size])
+    return any(low < last for (_, last), (low, _) in pairwise(spans))
 
 
 def _written(found: Capture) -> list[Any]:

@@ -394,6 +394,8 @@ class Reading:
                 content = own[name]
                 if not isinstance(value, Module) and not isinstance(content, property):
                     self.named.append((own, name, content))
+                if isinstance(value, type) and isinstance(content, MemberDescriptorType):
+                    continue  # a slot: what is in it is asked of the object, under this name
                 self._value(name, content, depth - 1)
 
     def _methods(self, value: Any, kind: Any, depth: int) -> None:

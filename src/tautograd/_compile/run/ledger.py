@@ -12,8 +12,9 @@ of several counts.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 HORIZON = 300  # calls over which compiling must not lose
@@ -24,6 +25,7 @@ VENTURE = 0.125  # of what was saved, which may be spent on forms that have not 
 TRUSTED = 2
 OFTEN = 4  # runs for each further form, before what has come so far is trusted
 ENOUGH = 32  # runs as written beside records, or of one form alone, before looking for records is given up
+RECENT = 9  # runs as written that say what further ones will take: the first ones take longer
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
@@ -39,6 +41,7 @@ class Ledger:
         self.plain: OrderedDict[Any, tuple[float, int]] = OrderedDict()
         self.runs = 0  # as written
         self.run_seconds = 0.0
+        self.recent: deque[float] = deque(maxlen=RECENT)  # the last of them
         self.looking = 0.0  # what such calls took besides
         self.records = 0
         self.first = 0.0  # the first record's price, and that of all later ones
@@ -58,6 +61,7 @@ class Ledger:
         self.plain[key] = least, count + 1
         self.runs += 1
         self.run_seconds += least
+        self.recent.append(least)
         self.looking += besides
         if len(self.plain) > FORMS:
             self.plain.popitem(last=False)
@@ -106,7 +110,9 @@ class Ledger:
         """What compiling may cost beyond what it saves."""
         total, _ = self._account(entries)
         calls: int = self.runs + sum([entry.calls for entry in entries])
-        plain = self.run_seconds + total + self.gone[0]
+        # The first runs take longer than those that come: what they have shown is no time that others take.
+        runs_seconds = min(self.run_seconds, self.runs * self.typical)
+        plain = runs_seconds + total + self.gone[0]
         return SHARE * max(plain, HORIZON * plain / max(calls, 1))
 
     def price(self, key: Any) -> float:
@@ -139,8 +145,13 @@ class Ledger:
     def affords(self, price: float, entries: list[Any], trust: float = 0.0) -> bool:
         """Whether so much can be spent on what all forms have in common; `trust` is advanced, of the horizon's time."""
         spent = self.first + self.recording + self.looking
-        advanced = trust * HORIZON * self.run_seconds / max(self.runs, 1)
+        advanced = trust * HORIZON * self.typical
         return spent + price <= self.saved(entries) + self.share(entries) + advanced
+
+    @property
+    def typical(self) -> float:
+        """What a further call takes as written, whatever its form."""
+        return median(self.recent) if self.recent else 0.0
 
     def gain(self, entries: list[Any]) -> float:
         """The part of its time as written that a call saves which has a record."""
@@ -187,7 +198,11 @@ class Ledger:
     def skips(self) -> bool:
         """Whether this call runs as written without a look."""
         self.pause -= 1
-        self.run_seconds += self.run_seconds / max(self.runs, 1)
+        return self.waits()
+
+    def waits(self) -> bool:
+        """A call runs as written without a look, and nobody has timed it."""
+        self.run_seconds += self.typical
         self.runs += 1
         return True
 

@@ -6,9 +6,10 @@ import warnings
 from typing import Any
 
 from ..._user_code.sites import warning_level
+from ..dynamic.common import LATER
 from ..dynamic.instance import EntryAtSize
 from ..dynamic.sample import Sample
-from ..dynamic.template import Unlike
+from ..dynamic.template import Template, Unlike, Values
 from ..dynamic.trial import Trial
 from ..guards.guards import Form
 from ..messages.errors import CompileError
@@ -54,7 +55,12 @@ class ManySizes(Recorder):
                     sizes.note(form.loose)
                     wanted = sizes.wants_sample(form, self._ledger, self._alive())
                 return self._sample(form, args, kwargs) if wanted else MISS
-            return self._at_size(form, tensors, args, kwargs)
+            try:
+                ready = self._ready_at_size(form, tensors)
+            except Exception as error:
+                sizes.fail(error)
+                ready = None
+            return MISS if ready is None else self._try(*ready, args, kwargs)
         finally:
             self._recording.release()
 
@@ -69,7 +75,7 @@ class ManySizes(Recorder):
         memory = memory_of(args, kwargs)
         try:
             with uncollected():
-                sample, result = Sample.recorded(around, args, kwargs, True, True)
+                sample, result = Sample.recorded(around, args, kwargs, self._native, True)
         except CompileError as error:
             self._sizes.give_up(str(error).partition("\n")[0])
             if error.finished is not None:
@@ -77,6 +83,9 @@ class ManySizes(Recorder):
             raise
         took = since(began)
         self._ledger.note_audit(form.key, took)
+        if sample.goes_backward:
+            self._sizes.give_up(LATER)
+            return result
         if was_swapped(memory, args, kwargs):
             return result
         if around.unseen is not None:
@@ -87,8 +96,8 @@ class ManySizes(Recorder):
         self._ledger.recording += since(began)
         return result
 
-    def _at_size(self, form: Form, tensors: list[Any], args: Any, kwargs: Any) -> Any:
-        """Make a record for this size, if the template holds for it; the first time it is held against the function."""
+    def _ready_at_size(self, form: Form, tensors: list[Any]) -> Any:
+        """Make a record for this size, if the template holds for it; the first time, what a trial of it needs."""
         began = moment()
         sizes = self._sizes
         template = sizes.template
@@ -96,40 +105,52 @@ class ManySizes(Recorder):
         values = template.values_of(form.loose, tensors)
         if values is None:
             sizes.note_miss("sizes that are no function of those that were seen")
-            return MISS
+            return None
         if values in sizes.wrong:
-            return MISS
+            return None
         guards = template.base.guards
         reason = guards.reason() or guards.clash(tensors)
         if reason is not None:
             sizes.note_miss(reason)
-            return MISS
+            return None
         sizes.misses = 0
         if values not in template.tried and not sizes.wants_trial(
             form, self._ledger, self._alive()
         ):
-            return MISS
+            return None
+        if not template.stays_within(*values):
+            self._note_wrong(template, values, "it would reach beyond its memory")
+            return None
         if not template.has_room_for(values):
             template.make_room_for(values)
-        entry = EntryAtSize(template, form, values)
+        try:
+            entry = EntryAtSize(template, form, values)
+        except ArithmeticError as error:  # a number made of sizes that is none at these
+            self._note_wrong(template, values, str(error))
+            return None
         entry.audits.begin(self._audit)
         if values in template.tried:
             self._keep_size(entry)
-            return MISS
-        return self._try(entry, tensors, args, kwargs, began)
-
-    def _try(
-        self, entry: EntryAtSize, tensors: list[Any], args: Any, kwargs: Any, began: Any
-    ) -> Any:
-        """Run the function as it is written, and hold against it what the program gives."""
-        sizes, template = self._sizes, entry.template
+            return None
         if sizes.trial is None:
             try:
                 sizes.trial = Trial(template, entry)
             except Unlike as error:
                 sizes.give_up(str(error))
-                return MISS
-        trial = sizes.trial
+                return None
+        return entry, sizes.trial, tensors, began
+
+    def _try(
+        self,
+        entry: EntryAtSize,
+        trial: Trial,
+        tensors: list[Any],
+        began: Any,
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """Run the function as it is written, and hold against it what the program gives."""
+        sizes, template = self._sizes, entry.template
         with entry.alone() as alone:
             arrays = entry.arrays_of(tensors) if alone else None
             if arrays is None:
@@ -142,12 +163,12 @@ class ManySizes(Recorder):
         self._note_run(entry.key, between(start, stop), 0.0)
         found: str | None = "it stops at a value, and the function does not"
         if given is not None:
-            found = trial.difference(entry, given, result, versions)
+            found = trial.difference(entry, given, result, versions, tensors, (args, kwargs))
         if found is None:
             template.tried.add(entry.values)
             self._keep_size(entry)
         else:
-            self._note_wrong(entry, found)
+            self._note_wrong(template, entry.values, found)
         sizes.trial_seconds = between(began, start) + since(stop)
         self._ledger.recording += sizes.trial_seconds
         return result
@@ -164,30 +185,31 @@ class ManySizes(Recorder):
             entry.take_times()
         elif followed.differed:
             self._drop(entry)
-            self._note_wrong(entry, followed.why)
+            self._note_wrong(entry.template, entry.values, followed.why)
         elif followed.missed:  # then nothing is known of what Python does at another size
-            self._give_up_template(entry, f"its Python cannot be followed: {followed.why}")
+            self._give_up_template(entry.template, f"its Python cannot be followed: {followed.why}")
 
-    def _note_wrong(self, entry: EntryAtSize, found: str) -> None:
+    def _note_wrong(self, template: Template, values: tuple[int, ...], found: str) -> None:
         """The program for all sizes is not what the function does at this one."""
         sizes = self._sizes
-        sizes.wrong[entry.values] = found
-        shapes = ", ".join(str(tuple(view.shape)) for view in entry.capture.arguments)
+        sizes.wrong[values] = found
+        at = Values(dict(zip(template.symbols, values, strict=True)))
+        shapes = ", ".join(str(at.filled(view).shape) for view in template.arguments)
         log.info(
             "%s: the program for all sizes does not hold for %s: %s", self._name(), shapes, found
         )
         if len(sizes.wrong) >= MOST_WRONG:
             why = f"what it does depends on sizes in other ways: at {shapes}, {found}"
-            self._give_up_template(entry, why)
+            self._give_up_template(template, why)
             warnings.warn(
                 f"{self._name()} has no program for all sizes: {why}. Each size has one of its own.",
                 stacklevel=warning_level(),
             )
 
-    def _give_up_template(self, entry: EntryAtSize, why: str) -> None:
+    def _give_up_template(self, template: Template, why: str) -> None:
         """There is no program for all sizes, and there will be none."""
         self._sizes.give_up(why)
-        for other in list(entry.template.records):
+        for other in list(template.records):
             self._drop(other)
         log.info("%s: no program for all sizes: %s", self._name(), why)
 

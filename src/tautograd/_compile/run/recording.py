@@ -9,7 +9,7 @@ from typing import Any
 from ..._user_code.sites import resolve, warning_level
 from ..dynamic.sample import Sample
 from ..guards.environment import Surroundings
-from ..guards.guards import Form
+from ..guards.guards import Form, share_memory
 from ..messages.errors import CompileError
 from ..program.memory import give_back
 from ..record.arrays import is_on_gpu
@@ -225,6 +225,9 @@ class Recorder(Records):
             return self._audited_by_following(entry, args, kwargs, tensors)
         arrays = entry.arrays_of(tensors)
         if arrays is None:  # another thread has just given one of them other memory
+            return self._fn(*args, **kwargs)
+        if share_memory(arrays):
+            entry.audits.audit_next(entry.calls + 1)
             return self._fn(*args, **kwargs)
         with entry.alone() as alone:
             aside = Aside(entry, arrays, numbers) if alone else None

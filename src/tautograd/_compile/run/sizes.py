@@ -15,9 +15,11 @@ calls run as written until it is there.
 from __future__ import annotations
 
 import logging
+import warnings
 from typing import Any
 
 from ..._tensor.settings import get_num_threads
+from ..._user_code.sites import warning_level
 from ..dynamic.size import LEAST, NotSymbolic
 from ..dynamic.template import FewSamples, Template, Unlike
 from .clock import between, moment
@@ -25,6 +27,7 @@ from .replay import lowering
 
 log = logging.getLogger("tautograd.compile")
 
+FAILED = "no program for all sizes could be made"
 MOST_FORMS = 64  # that are remembered
 FEWEST = 3  # sizes in a row before a sample is taken of them
 MOST_SAMPLES = 5
@@ -105,7 +108,7 @@ class Sizes:
 
     def _pays(self, ledger: Any, entries: list[Any]) -> bool:
         """Whether what is still to be made can be paid for."""
-        plain = ledger.run_seconds / max(ledger.runs, 1)
+        plain = ledger.typical
         missing = max(FEWEST - len(self.samples), 1)
         sample = self.sample_seconds or SAMPLE_SECONDS + SAMPLE_CALLS * plain
         if len(self.samples) == 1:
@@ -143,6 +146,8 @@ class Sizes:
                 log.info("no program for all sizes: %s", self.why)
             else:
                 self.samples.remove(min(self.samples, key=_extent))  # small sizes are often special
+        except Exception as error:  # the call has run, and what it gave must not be lost
+            self.fail(error)
         self.seconds += between(began, moment())
 
     def _fit(self) -> None:
@@ -171,6 +176,11 @@ class Sizes:
         self.dismiss()
         template.finish()
         self.template = template
+
+    def waits(self) -> bool:
+        """Whether the awaited machine code is still being made: until then there is nothing to look for."""
+        helper = self.helper
+        return helper is not None and not helper.is_done
 
     def dismiss(self) -> None:
         """There is nothing more to be lowered."""
@@ -201,6 +211,11 @@ class Sizes:
         self.why = why
         self.samples.clear()
         self.dismiss()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no template, because of a mistake in here; nobody's calls are to fail for that."""
+        self.give_up(f"{FAILED} ({type(error).__name__}: {error})")
+        warnings.warn(f"compile: {self.why}", stacklevel=warning_level())
 
     def begin_anew(self, why: str) -> None:
         """The template holds for none of the calls that come now."""
