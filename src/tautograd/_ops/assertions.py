@@ -14,7 +14,9 @@ def _assert(condition: Any, message: str) -> Any:
     if type(condition) is not Tensor and not isinstance(condition, (bool, int)):
         shown = getattr(type(condition), "__torch_function__", None)
         if shown is not None and not isinstance(condition, Tensor):  # a tracer's proxy
-            return condition.__torch_function__(_assert, (type(condition),), (condition, message), {})
+            return condition.__torch_function__(
+                _assert, (type(condition),), (condition, message), {}
+            )
         condition = bool(condition)
     if not condition:
         raise AssertionError(message)

@@ -39,7 +39,9 @@ def signs_as_probabilities(torch: Any):
 
     def run(labels):
         def loss_of(model):
-            return torch.nn.functional.binary_cross_entropy_with_logits(model(x), labels)  # bug: here
+            return torch.nn.functional.binary_cross_entropy_with_logits(
+                model(x), labels
+            )  # bug: here
 
         return lambda: _steps(torch, perceptron(torch, 4, 6, 1), loss_of)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 TELLS: dict[str, tuple[str, ...]] = {
     "accumulated": ("TG101", "TG105", "TG106"),
     "ascent": ("TG804", "TG106"),
-    "average-aliases": ("TG304", "TG305",),
+    "average-aliases": (
+        "TG304",
+        "TG305",
+    ),
     "axes-viewed": ("TG904",),
     "batches-repeat": ("TG907",),
     "best-not-copied": ("TG305",),
@@ -21,7 +24,10 @@ TELLS: dict[str, tuple[str, ...]] = {
     "copy-diverges": ("TG305",),
     "copy-frozen": ("TG305", "TG315", "TG317", "TG702"),
     "copy-is-self": ("TG305",),
-    "correction-runs-ahead": ("TG304", "TG318",),
+    "correction-runs-ahead": (
+        "TG304",
+        "TG318",
+    ),
     "correction-stays": ("TG318",),
     "cut": ("TG401", "TG402", "TG408", "TG410"),
     "dead": ("TG802",),
@@ -56,11 +62,17 @@ TELLS: dict[str, tuple[str, ...]] = {
     "not-held": ("TG301", "TG302", "TG106"),
     "not-unfrozen": ("TG303",),
     "one-batch": ("TG907",),
-    "order-repeats": ("TG907", "TG911",),
+    "order-repeats": (
+        "TG907",
+        "TG911",
+    ),
     "own-output-as-target": ("TG416",),
     "padding-attended": (),
     "padding-in-loss": ("TG505",),
-    "pairs-parted": ("TG910", "TG915",),
+    "pairs-parted": (
+        "TG910",
+        "TG915",
+    ),
     "parameter-anew": ("TG306", "TG316", "TG401"),
     "rate-huge": ("TG801", "TG803"),
     "rate-tiny": ("TG702", "TG803"),

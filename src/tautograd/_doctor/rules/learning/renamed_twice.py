@@ -12,8 +12,8 @@ class RenamedTwice(Rule):
     code = "TG917"
     name = "renamed-twice"
     why = (
-        "labels[labels == a] = b makes of two classes one, if b is still to be renamed: the next line finds both. At the "
-        "end several classes have one name, and no model can tell them apart."
+        "labels[labels == a] = b makes of two classes one, if b is still to be renamed: the next line finds both. At "
+        "the end several classes have one name, and no model can tell them apart."
     )
     quiet = "Renamings that read from a copy, tables (table[labels]), and entries that are written once."
     sure = "Certain: the entries that were written were found again."

@@ -17,19 +17,21 @@ CALLS = 2  # of such a norm in eval mode, at least
 
 
 class NormsNeverMeasured(Rule):
-    """A batch norm in eval mode normalises by the statistics it was made with, though its model was trained or follows."""
+    """A batch norm in eval mode still has the statistics it was made with, and its weights have moved."""
 
     code = "TG609"
     name = "norms-never-measured"
     why = (
-        "Running statistics are buffers: they move in training mode only, and are no parameters. A teacher or an average "
-        "that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
+        "Running statistics are buffers: they move in training mode only, and are no parameters. A teacher or an "
+        "average that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
     )
     quiet = (
         "Networks whose weights stay as they were made (random targets), norms without running statistics, those "
         "of which any entry has moved or was loaded, and the first steps."
     )
-    sure = "Certain: its statistics are what they were made with, and weights beside them have moved."
+    sure = (
+        "Certain: its statistics are what they were made with, and weights beside them have moved."
+    )
     refute = "Its inputs have a mean of 0 and a variance of 1 by construction."
     fix = "for own, other in zip(teacher.buffers(), model.buffers()): own.copy_(other)"
     example = """
@@ -55,7 +57,9 @@ class NormsNeverMeasured(Rule):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.seen: dict[int, tuple[Any, int, int, int]] = {}  # norm, its weight's version, step, calls
+        self.seen: dict[
+            int, tuple[Any, int, int, int]
+        ] = {}  # norm, its weight's version, step, calls
         self.is_said = False
 
     def on_module(self, event: ModuleCall) -> None:
@@ -79,8 +83,8 @@ class NormsNeverMeasured(Rule):
             self.is_said = True
             site = _where_called()
             self.report(
-                f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it has "
-                f"seen no batch in training mode, while its weights have moved for {self.doctor.steps - step} steps.",
+                f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it "
+                f"has seen no batch in training mode, while its weights have moved for {self.doctor.steps - step} steps.",
                 site, fix_site=_where_weights_follow(site), modules=[type(module).__name__],
             )  # fmt: skip
 

@@ -58,7 +58,9 @@ class CountOfSteps(Rule):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.looked: dict[int, int] = {}
-        self.before: dict[Any, tuple[float, int]] = {}  # where a count is -> it, and the weight's version
+        self.before: dict[
+            Any, tuple[float, int]
+        ] = {}  # where a count is -> it, and the weight's version
 
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
@@ -101,9 +103,9 @@ def _where_read(event: Step) -> Site | None:
     code = _code_of_step(event.optimizer)
     function = function_around(Site(code.co_filename, code.co_firstlineno + 1, code.co_name))
     for node in nodes_in(function) if function is not None else ():
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.slice, ast.Constant) and node.slice.value == "step":
-                return Site(code.co_filename, node.lineno, code.co_name)
+        is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+        if is_read and isinstance(node.slice, ast.Constant) and node.slice.value == "step":
+            return Site(code.co_filename, node.lineno, code.co_name)
     return None
 
 

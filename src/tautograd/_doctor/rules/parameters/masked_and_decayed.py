@@ -44,10 +44,16 @@ class MaskedAndDecayed(Rule):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.after: dict[int, tuple[Any, int, int]] = {}  # gradient, its version and zeros after backward
-        self.masks: dict[int, tuple[Any, Any, int]] = {}  # parameter, where it is 0, for how many steps
+        self.after: dict[
+            int, tuple[Any, int, int]
+        ] = {}  # gradient, its version and zeros after backward
+        self.masks: dict[
+            int, tuple[Any, Any, int]
+        ] = {}  # parameter, where it is 0, for how many steps
         self.held: list[tuple[Any, Any, Any]] = []  # parameter, mask, entries before the step
-        self.moved: tuple[Any, list[tuple[Any, Any, Any]]] | None = None  # by the last step, and where
+        self.moved: tuple[Any, list[tuple[Any, Any, Any]]] | None = (
+            None  # by the last step, and where
+        )
 
     def after_backward(self, event: Backward) -> None:
         self.after = {
@@ -111,7 +117,7 @@ class MaskedAndDecayed(Rule):
         if moved:
             many = sum(count for _, count in moved)
             self.report(
-                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of {STEPS} steps in "
-                "a row, and the step has moved them: weight decay asks for no gradient.",
+                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of {STEPS} steps "
+                "in a row, and the step has moved them: weight decay asks for no gradient.",
                 site, parameters=self.doctor.names([p for p, _ in moved]), figures={"entries": many},
             )  # fmt: skip
