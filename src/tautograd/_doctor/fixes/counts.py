@@ -16,8 +16,7 @@ def count_that_is_kept(source: Source, finding: Any, line: int) -> Iterator[str]
     statement = source.statement(line)
     if isinstance(statement, ast.Assign):
         for node in ast.walk(statement.value):
-            is_count = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-            if is_count and node.slice.value == "step":
+            if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "'step'":
                 value = source.segment(statement.value)
                 yield source.replace((statement.value, f"{source.segment(node)} = {value}"))
 

@@ -84,7 +84,8 @@ class NormsNeverMeasured(Rule):
             site = _where_called()
             self.report(
                 f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it "
-                f"has seen no batch in training mode, while its weights have moved for {self.doctor.steps - step} steps.",
+                "has seen no batch in training mode, while its weights have moved for "
+                f"{self.doctor.steps - step} steps.",
                 site, fix_site=_where_weights_follow(site), modules=[type(module).__name__],
             )  # fmt: skip
 
