@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...._user_code.sites import Site
 from ...watch.events import Traced
 from ..base import Rule
 
@@ -36,7 +37,7 @@ class RenamedTwice(Rule):
 """
 
     def on_traced(self, event: Traced) -> None:
-        many: dict[object, int] = {}
+        many: dict[Site, int] = {}
         for stack, entries in event.values.renamings.found if event.is_over else ():
             if stack:
                 many[stack[0]] = many.get(stack[0], 0) + entries

@@ -121,8 +121,9 @@ def _kept(made: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
         several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
         pairs = zip(target.elts, value.elts, strict=False) if several else [(target, value)]  # type: ignore[attr-defined]
         for one, other in pairs:
-            of_self = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-            if of_self and one.value.id == "self" and isinstance(other, ast.Name):
+            if not isinstance(one, ast.Attribute) or not isinstance(other, ast.Name):
+                continue
+            if isinstance(one.value, ast.Name) and one.value.id == "self":
                 yield one.lineno, one.attr, other.id
 
 
