@@ -103,8 +103,9 @@ def _where_read(event: Step) -> Site | None:
     code = _code_of_step(event.optimizer)
     function = function_around(Site(code.co_filename, code.co_firstlineno + 1, code.co_name))
     for node in nodes_in(function) if function is not None else ():
-        is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
-        if is_read and isinstance(node.slice, ast.Constant) and node.slice.value == "step":
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+            continue
+        if ast.unparse(node.slice) == "'step'":
             return Site(code.co_filename, node.lineno, code.co_name)
     return None
 
