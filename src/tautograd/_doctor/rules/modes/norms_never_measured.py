@@ -26,8 +26,8 @@ class NormsNeverMeasured(Rule):
         "average that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
     )
     quiet = (
-        "Networks whose weights stay as they were made (random targets), norms without running statistics, those "
-        "of which any entry has moved or was loaded, and the first steps."
+        "Networks that are trained themselves, those whose weights stay as they were made (random targets), norms without "
+        "running statistics, those of which any entry has moved or was loaded, and the first steps."
     )
     sure = (
         "Certain: its statistics are what they were made with, and weights beside them have moved."
@@ -68,6 +68,8 @@ class NormsNeverMeasured(Rule):
             return
         if module.training or module.weight is None or module.running_mean is None:
             return
+        if module.weight.grad is not None or (event.grad_mode and module.weight.requires_grad):
+            return  # it is trained itself, and may have been put into eval mode to stay as it is
         known = self.seen.get(id(module))
         if known is None or known[0]() is not module:
             self.seen[id(module)] = (
