@@ -102,20 +102,20 @@ def kept_rows_that_fade(torch: Any):
 
 
 @pair("TG319")
-def masked_by_a_hook_and_decayed(torch: Any):
-    """A hook masks the gradient, and the optimizer decays what is masked."""
+def masked_in_place_and_decayed(torch: Any):
+    """A mask is multiplied onto the gradient, and the optimizer decays what is masked."""
     x, y = regression(torch)
 
     def run(restored):
         def loop():
             model = torch.nn.Linear(4, 1)
             mask = torch.tensor([[1.0, 0.0, 1.0, 0.0]])
-            model.weight.register_hook(lambda gradient: gradient * mask)
             kept = model.weight.detach().clone()
             optimizer = torch.optim.SGD(model.parameters(), lr=0.05, weight_decay=0.1)
             for _ in range(8):
                 optimizer.zero_grad()
                 torch.nn.functional.mse_loss(model(x), y).backward()
+                model.weight.grad *= mask
                 optimizer.step()  # bug: here
                 if restored:
                     with torch.no_grad():

@@ -26,8 +26,8 @@ class NormsNeverMeasured(Rule):
         "average that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
     )
     quiet = (
-        "Networks that are trained themselves, those whose weights stay as they were made (random targets), norms without "
-        "running statistics, those of which any entry has moved or was loaded, and the first steps."
+        "Networks that are trained themselves, those whose weights stay as they were made (random targets), norms "
+        "without running statistics, those of which any entry has moved or was loaded, and the first steps."
     )
     sure = (
         "Certain: its statistics are what they were made with, and weights beside them have moved."
