@@ -16,8 +16,7 @@ def count_that_is_kept(source: Source, finding: Any, line: int) -> Iterator[str]
     statement = source.statement(line)
     if isinstance(statement, ast.Assign):
         for node in ast.walk(statement.value):
-            is_count = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-            if is_count and node.slice.value == "step":
+            if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "'step'":
                 value = source.segment(statement.value)
                 yield source.replace((statement.value, f"{source.segment(node)} = {value}"))
 
@@ -50,11 +49,11 @@ def loss_of_each_sample(source: Source, finding: Any, line: int) -> Iterator[str
     calls = [n for n in source.at(line) if isinstance(n, ast.Call)]
     made = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and _is_loss(n)]
     for call in (*calls, *made):
-        if call.args or call in made:
-            if not any(k.arg == "reduction" for k in call.keywords):
-                text = source.segment(call)
-                comma = ", " if call.args or call.keywords else ""
-                yield source.replace((call, f'{text[:-1]}{comma}reduction="none")'))
+        is_reduced = not any(k.arg == "reduction" for k in call.keywords)
+        if is_reduced and (call.args or call in made):
+            text = source.segment(call)
+            comma = ", " if call.args or call.keywords else ""
+            yield source.replace((call, f'{text[:-1]}{comma}reduction="none")'))
 
 
 def _is_loss(call: ast.Call) -> bool:

@@ -74,9 +74,10 @@ def one_order_for_both(source: Source, finding: Any, line: int) -> Iterator[str]
     """The second draw of an order goes, or both read one that is drawn before."""
     drawn: dict[str, list[ast.Assign]] = {}
     for node in ast.walk(source.function(line)):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if _name(node.value) == "randperm":
-                drawn.setdefault(source.segment(node), []).append(node)
+        made = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(made, ast.Call) and _name(made) == "randperm":
+            assert isinstance(node, ast.Assign)
+            drawn.setdefault(source.segment(node), []).append(node)
     for same in drawn.values():
         for second in sorted(same, key=lambda n: n.lineno)[1:]:
             yield source.delete(second)

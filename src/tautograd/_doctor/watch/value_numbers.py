@@ -168,7 +168,9 @@ class ValueNumbers(CallWatch):
                 tensors = [t for v in given if (t := v.tensor()) is not None]
                 for lens in self._lenses:
                     lens.see(name, args, kwargs, tensors, found)
-                drawn_by = tuple(v.number for v in given) if name in _DRAWS or _is_normal(name) else ()
+                drawn_by = (
+                    tuple(v.number for v in given) if name in _DRAWS or _is_normal(name) else ()
+                )
                 self.again.see_draw(name, tensors, found, drawn_by)
         return result
 

@@ -12,8 +12,8 @@ class NormOfEntries(Rule):
     code = "TG916"
     name = "norm-of-entries"
     why = (
-        "A gradient penalty holds the slope of the critic at 1, and that slope is one number for a sample: the norm over "
-        "all of its entries. A norm over one axis asks for a slope of 1 in every place, hundreds of them."
+        "A gradient penalty holds the slope of the critic at 1, and that slope is one number for a sample: the norm "
+        "over all of its entries. A norm over one axis asks for a slope of 1 in every place, hundreds of them."
     )
     quiet = (
         "Norms over all axes but the first, gradients with two axes, norms of anything but a gradient, and norms that "

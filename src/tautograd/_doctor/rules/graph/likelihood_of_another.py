@@ -12,8 +12,9 @@ class LikelihoodOfAnother(Rule):
     code = "TG414"
     name = "likelihood-of-another"
     why = (
-        "A policy learns from what it did: the reward of an action counts for the probability of that action. Each call "
-        "of sample() draws anew, so that a second one gives an action that nobody took, and the reward says nothing of it."
+        "A policy learns from what it did: the reward of an action counts for the probability of that action. Each "
+        "call of sample() draws anew, so that a second one gives an action that nobody took, and the reward says "
+        "nothing of it."
     )
     quiet = (
         "Draws of which the likelihood is taken and that are used as well, one draw alone, draws from "

@@ -92,7 +92,12 @@ def _lost(function: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
         read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
         for i, one in enumerate(value.elts):
             for j, other in enumerate(value.elts):
-                if i == j or j >= len(names) or i >= len(names) or isinstance(one, ast.Name | ast.Constant):
+                if (
+                    i == j
+                    or j >= len(names)
+                    or i >= len(names)
+                    or isinstance(one, ast.Name | ast.Constant)
+                ):
                     continue
                 used = {n.id for n in ast.walk(one) if isinstance(n, ast.Name)}
                 had = any(name == names[j] and line < node.lineno for line, name in stored)

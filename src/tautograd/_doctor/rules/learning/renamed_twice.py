@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...._user_code.sites import Site
 from ...watch.events import Traced
 from ..base import Rule
 
@@ -12,8 +13,8 @@ class RenamedTwice(Rule):
     code = "TG917"
     name = "renamed-twice"
     why = (
-        "labels[labels == a] = b makes of two classes one, if b is still to be renamed: the next line finds both. At the "
-        "end several classes have one name, and no model can tell them apart."
+        "labels[labels == a] = b makes of two classes one, if b is still to be renamed: the next line finds both. At "
+        "the end several classes have one name, and no model can tell them apart."
     )
     quiet = "Renamings that read from a copy, tables (table[labels]), and entries that are written once."
     sure = "Certain: the entries that were written were found again."
@@ -36,7 +37,7 @@ class RenamedTwice(Rule):
 """
 
     def on_traced(self, event: Traced) -> None:
-        many: dict[object, int] = {}
+        many: dict[Site, int] = {}
         for stack, entries in event.values.renamings.found if event.is_over else ():
             if stack:
                 many[stack[0]] = many.get(stack[0], 0) + entries

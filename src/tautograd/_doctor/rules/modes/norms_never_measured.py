@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import weakref
 from typing import Any
 
-from ...._user_code.stack import user_site
+from ...._user_code.sites import Site
+from ...._user_code.stack import user_stack
 from ...watch.events import ModuleCall
+from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
 
 AFTER = 6  # steps
@@ -14,19 +17,21 @@ CALLS = 2  # of such a norm in eval mode, at least
 
 
 class NormsNeverMeasured(Rule):
-    """A batch norm in eval mode normalises by the statistics it was made with, though its model was trained or follows."""
+    """A batch norm in eval mode still has the statistics it was made with, and its weights have moved."""
 
     code = "TG609"
     name = "norms-never-measured"
     why = (
-        "Running statistics are buffers: they move in training mode only, and are no parameters. A teacher or an average "
-        "that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
+        "Running statistics are buffers: they move in training mode only, and are no parameters. A teacher or an "
+        "average that follows the weights alone keeps a mean of 0 and a variance of 1 for ever, and normalises by them."
     )
     quiet = (
-        "Networks whose weights stay as they were made (random targets), norms without running statistics, those "
-        "of which any entry has moved or was loaded, and the first steps."
+        "Networks that are trained themselves, those whose weights stay as they were made (random targets), norms "
+        "without running statistics, those of which any entry has moved or was loaded, and the first steps."
     )
-    sure = "Certain: its statistics are what they were made with, and weights beside them have moved."
+    sure = (
+        "Certain: its statistics are what they were made with, and weights beside them have moved."
+    )
     refute = "Its inputs have a mean of 0 and a variance of 1 by construction."
     fix = "for own, other in zip(teacher.buffers(), model.buffers()): own.copy_(other)"
     example = """
@@ -52,8 +57,9 @@ class NormsNeverMeasured(Rule):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.seen: dict[int, tuple[Any, int, int, int]] = {}  # norm, its weight's version, step, calls
-        self.trained: set[int] = set()
+        self.seen: dict[
+            int, tuple[Any, int, int, int]
+        ] = {}  # norm, its weight's version, step, calls
         self.is_said = False
 
     def on_module(self, event: ModuleCall) -> None:
@@ -62,6 +68,8 @@ class NormsNeverMeasured(Rule):
             return
         if module.training or module.weight is None or module.running_mean is None:
             return
+        if module.weight.grad is not None or (event.grad_mode and module.weight.requires_grad):
+            return  # it is trained itself, and may have been put into eval mode to stay as it is
         known = self.seen.get(id(module))
         if known is None or known[0]() is not module:
             self.seen[id(module)] = (
@@ -75,8 +83,27 @@ class NormsNeverMeasured(Rule):
         is_new = not int(module.num_batches_tracked) and not bool((module.running_mean != 0).any())
         if is_new and not bool((module.running_var != 1).any()):
             self.is_said = True
+            site = _where_called()
             self.report(
-                f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it has "
-                f"seen no batch in training mode, while its weights have moved for {self.doctor.steps - step} steps.",
-                user_site(), modules=[type(module).__name__],
+                f"{type(module).__name__} is in eval mode here and normalises by a mean of 0 and a variance of 1: it "
+                "has seen no batch in training mode, while its weights have moved for "
+                f"{self.doctor.steps - step} steps.",
+                site, fix_site=_where_weights_follow(site), modules=[type(module).__name__],
             )  # fmt: skip
+
+
+def _where_called() -> Site | None:
+    """The line that called the network, not those of its own layers."""
+    stack = user_stack()
+    return next((s for s in stack if s.function != "forward"), stack[0] if stack else None)
+
+
+def _where_weights_follow(site: Site | None) -> Site | None:
+    """The loop over two networks' parameters, if the file has one."""
+    tree = tree_of(site.file) if site is not None else None
+    found = [
+        node
+        for node in (nodes_in(tree) if tree is not None else ())
+        if isinstance(node, ast.For) and ast.unparse(node.iter).count(".parameters()") == 2
+    ]
+    return Site(site.file, found[0].lineno) if site is not None and len(found) == 1 else None

@@ -58,7 +58,9 @@ class CountOfSteps(Rule):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.looked: dict[int, int] = {}
-        self.before: dict[Any, tuple[float, int]] = {}  # where a count is -> it, and the weight's version
+        self.before: dict[
+            Any, tuple[float, int]
+        ] = {}  # where a count is -> it, and the weight's version
 
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
@@ -77,7 +79,8 @@ class CountOfSteps(Rule):
         for where, (count, version) in _counts(event).items():
             was, was_version = before.get(where, (count - 1, -1))
             grown = count - was
-            if was_version == version or grown == 1 or 0 < grown < 1:
+            of_group = isinstance(where, tuple)  # which may be there for show, and stay
+            if was_version == version or 0 < grown <= 1 or (of_group and grown <= 0):
                 continue
             how = f"stays at {count:g}" if grown == 0 else f"goes from {was:g} to {count:g}"
             self.report(
@@ -100,9 +103,10 @@ def _where_read(event: Step) -> Site | None:
     code = _code_of_step(event.optimizer)
     function = function_around(Site(code.co_filename, code.co_firstlineno + 1, code.co_name))
     for node in nodes_in(function) if function is not None else ():
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.slice, ast.Constant) and node.slice.value == "step":
-                return Site(code.co_filename, node.lineno, code.co_name)
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+            continue
+        if ast.unparse(node.slice) == "'step'":
+            return Site(code.co_filename, node.lineno, code.co_name)
     return None
 
 

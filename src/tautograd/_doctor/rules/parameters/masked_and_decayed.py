@@ -22,8 +22,8 @@ class MaskedAndDecayed(Rule):
     )
     quiet = (
         "Entries that are 0 themselves (pruned weights), optimizers without weight decay, gradients that are 0 by "
-        "themselves (words that did not come, dead units), entries that are put back after the step, and masks that "
-        "change from step to step."
+        "themselves (words that did not come, dead units), entries that are put back after the step, hooks, and "
+        "masks that change from step to step."
     )
     sure = "Certain: entries whose gradient was 0 after the mask have moved in this step."
     refute = "These entries are meant to fade."
@@ -44,10 +44,16 @@ class MaskedAndDecayed(Rule):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.after: dict[int, tuple[Any, int, int]] = {}  # gradient, its version and zeros after backward
-        self.masks: dict[int, tuple[Any, Any, int]] = {}  # parameter, where it is 0, for how many steps
+        self.after: dict[
+            int, tuple[Any, int, int]
+        ] = {}  # gradient, its version and zeros after backward
+        self.masks: dict[
+            int, tuple[Any, Any, int]
+        ] = {}  # parameter, where it is 0, for how many steps
         self.held: list[tuple[Any, Any, Any]] = []  # parameter, mask, entries before the step
-        self.moved: tuple[Any, list[tuple[Any, Any, Any]]] | None = None  # by the last step, and where
+        self.moved: tuple[Any, list[tuple[Any, Any, Any]]] | None = (
+            None  # by the last step, and where
+        )
 
     def after_backward(self, event: Backward) -> None:
         self.after = {
@@ -79,17 +85,16 @@ class MaskedAndDecayed(Rule):
                 self.held.append((p, mask, p.detach()[mask].clone()))
 
     def _mask(self, p: Any) -> Any:
-        """Where a gradient was set to 0 since its backward, or by a hook, if somewhere."""
+        """Where a gradient was set to 0 since its backward, if somewhere."""
         found = self.after.get(id(p))
         if found is None:
             return None
         gradient, version, zeros = found
-        by_hand = gradient() is not p.grad or p.grad._version != version
-        if not by_hand and not getattr(p, "_backward_hooks", None):
+        if gradient() is p.grad and p.grad._version == version:
             return None
         mask = p.grad == 0
         many = int(mask.sum())
-        if not 0 < many < mask.numel() or (by_hand and many <= zeros):
+        if not zeros < many < mask.numel():
             return None
         return mask if bool((p.detach()[mask] != 0).any()) else None
 
@@ -111,7 +116,7 @@ class MaskedAndDecayed(Rule):
         if moved:
             many = sum(count for _, count in moved)
             self.report(
-                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of {STEPS} steps in "
-                "a row, and the step has moved them: weight decay asks for no gradient.",
+                f"{many} entries of {len(moved)} parameters had a gradient that was set to 0 in each of {STEPS} steps "
+                "in a row, and the step has moved them: weight decay asks for no gradient.",
                 site, parameters=self.doctor.names([p for p, _ in moved]), figures={"entries": many},
             )  # fmt: skip

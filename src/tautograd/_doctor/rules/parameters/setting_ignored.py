@@ -26,8 +26,8 @@ class SettingIgnored(Rule):
         "program without it, as if its term had weight 1."
     )
     quiet = (
-        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the file (also as "
-        "text), classes whose attributes are handed on as a whole (vars, __dict__, getattr), and classes with bases "
+        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the file (also "
+        "as text), classes whose attributes are handed on as a whole (vars, __dict__, getattr), and classes with bases "
         "from another file of the user's."
     )
     sure = "Certain that no line of the file reads it; that one should is likely."
@@ -70,7 +70,8 @@ class SettingIgnored(Rule):
                 if not _is_alive(file, cls, name, number):
                     continue
                 self.report(
-                    f"The program sets {name} to {number:g}, it is kept here, and no line reads it: it changes nothing.",
+                    f"The program sets {name} to {number:g}, it is kept here, and no line reads it: it "
+                    "changes nothing.",
                     Site(file, line, ""), figures={"value": number},
                 )  # fmt: skip
 
@@ -96,7 +97,9 @@ def unread_settings(tree: ast.Module) -> Iterator[tuple[int, str, str, float]]:
     if names & {"vars", "getattr", "__dict__", "asdict", "save_hyperparameters", "hparams"}:
         return
     for cls in (n for n in nodes if isinstance(n, ast.ClassDef)):
-        made = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+        made = next(
+            (f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
+        )
         if made is None:
             continue
         given = _given(nodes, cls.name, made)
@@ -118,8 +121,9 @@ def _kept(made: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
         several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
         pairs = zip(target.elts, value.elts, strict=False) if several else [(target, value)]  # type: ignore[attr-defined]
         for one, other in pairs:
-            of_self = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-            if of_self and one.value.id == "self" and isinstance(other, ast.Name):
+            if not isinstance(one, ast.Attribute) or not isinstance(other, ast.Name):
+                continue
+            if isinstance(one.value, ast.Name) and one.value.id == "self":
                 yield one.lineno, one.attr, other.id
 
 

@@ -26,7 +26,8 @@ class FedInOrder(Rule):
         "same batches again."
     )
     quiet = (
-        "Samplers of one rank, cycles over loaders that do not shuffle or that the run does not exhaust; batches that mix classes, rare classes, losses of a domain or of real and fake (each line one class), "
+        "Samplers of one rank, cycles over loaders that do not shuffle or that the run does not exhaust, batches that "
+        "mix classes, rare classes, losses of a domain or of real and fake (each line one class), "
         "loaders that shuffle, and loaders of one batch."
     )
     sure = "Certain that the batches were so; that it was not meant is all but certain."
@@ -56,7 +57,9 @@ class FedInOrder(Rule):
         self.began: dict[int, tuple[Any, int, Site | None]] = {}  # loader -> times in this step
         self.in_a_row: dict[int, int] = {}
         self.said = False
-        self.epochs: dict[int, tuple[Any, int, int]] = {}  # sampler -> its epoch, times begun with it
+        self.epochs: dict[
+            int, tuple[Any, int, int]
+        ] = {}  # sampler -> its epoch, times begun with it
         self.cycles: list[tuple[Any, int, int, Site]] = []  # loader, batches, steps before, line
 
     def on_loss(self, event: Loss) -> None:
@@ -143,7 +146,10 @@ def _is_fixed(loader: Any) -> bool:
 
 
 def _shuffles(loader: Any) -> bool:
-    return type(getattr(loader, "sampler", None)).__name__ in ("RandomSampler", "WeightedRandomSampler")
+    return type(getattr(loader, "sampler", None)).__name__ in (
+        "RandomSampler",
+        "WeightedRandomSampler",
+    )
 
 
 def _is_kept(site: Site) -> bool:

@@ -15,7 +15,8 @@ from .base import Known
 _HANDS_ON = frozenset(
     (
         "view", "reshape", "squeeze", "unsqueeze", "flatten", "expand", "detach", "clone", "to", "contiguous", "long",
-        "__getitem__", "select", "float", "double", "broadcast_to", "stack", "cat", "type_as", "T", "t", "transpose", "permute",
+        "__getitem__", "select", "float", "double", "broadcast_to", "stack", "cat", "type_as", "T", "t", "transpose",
+        "permute",
     )
 )  # fmt: skip
 
@@ -37,9 +38,7 @@ class DrawsAgain:
         self.samples: list[Sample] = []
         self._known = Known()
 
-    def see_draw(
-        self, name: str, given: list[Any], made: list[Any], by: tuple[Any, ...]
-    ) -> None:
+    def see_draw(self, name: str, given: list[Any], made: list[Any], by: tuple[Any, ...]) -> None:
         if by and len(made) == 1:
             sample = Sample(by, user_stack())
             self.samples.append(sample)

@@ -15,7 +15,9 @@ class Renamings(Lens):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[list[Site], int]] = []  # the line, entries renamed again
-        self._written: dict[tuple[int, int], Any] = {}  # memory -> which entries were written so far
+        self._written: dict[
+            tuple[int, int], Any
+        ] = {}  # memory -> which entries were written so far
 
     def see(self, name: str, args: Any, kwargs: Any, given: list[Any], made: list[Any]) -> None:
         if name in ("eq", "__eq__") and len(made) == 1 and len(given) == 1:

@@ -19,8 +19,12 @@ class RowOrders(Lens):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[list[Site], list[Site]]] = []  # where they met, where the rows were taken
-        self.sliced: list[tuple[list[Site], list[Site], int]] = []  # the same, for rows taken by their place
+        self.found: list[
+            tuple[list[Site], list[Site]]
+        ] = []  # where they met, where the rows were taken
+        self.sliced: list[
+            tuple[list[Site], list[Site], int]
+        ] = []  # the same, for rows taken by their place
         self.equal: list[tuple[list[Site], int]] = []  # predictions that equal their target
         self._orders: dict[bytes, list[Site]] = {}  # the rows, and where they were first taken
         self._slices: dict[bytes, tuple[int, list[Site]]] = {}  # of how many rows
