@@ -82,7 +82,9 @@ class Copy:
             if self.clips:
                 tautograd.nn.utils.clip_grad_norm_(self.held.parameters, 1.0)
             self.optimizer.step()
-        return loss.detach(), more.detach() if isinstance(more, tautograd.Tensor) and more.requires_grad else more
+        return loss.detach(), more.detach() if isinstance(
+            more, tautograd.Tensor
+        ) and more.requires_grad else more
 
     def change(self, rng: random.Random) -> str:
         kind = rng.choice(CHANGES)

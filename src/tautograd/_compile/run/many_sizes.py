@@ -153,13 +153,16 @@ class ManySizes(Recorder):
                 return MISS
             given = trial.run(entry, arrays)
         versions = [box[0] for box, _ in entry.capture.versions]
+        settings = trial.settings()
         start = moment()
         result = self._fn(*args, **kwargs)
         stop = moment()
         self._note_run(entry.key, between(start, stop), 0.0)
         found: str | None = "it stops at a value, and the function does not"
         if given is not None:
-            found = trial.difference(entry, given, result, versions, tensors, (args, kwargs))
+            found = trial.difference(
+                entry, given, result, versions, settings, tensors, (args, kwargs)
+            )
         if found is None:
             template.tried.add(entry.values)
             self._keep_size(entry)

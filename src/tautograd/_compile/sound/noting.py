@@ -84,7 +84,9 @@ class Noting:
         self.drawn = 0
         self._numbers: dict[int, tuple[Any, int]] = {}
         self._draws: dict[int, tuple[Any, int]] = {}
-        self._constants: dict[int, Any] = {}  # tensors of which the content is known, until one is written to
+        self._constants: dict[
+            int, Any
+        ] = {}  # tensors of which the content is known, until one is written to
         self._grads: dict[int, Tensor] | None = None  # whose `.grad` was set inside of a call
         self.results: dict[int, int] = {}  # number of a tensor -> which leaf of what is returned
         if tape.stand_ins:
