@@ -17,19 +17,22 @@ from tautograd import distributed, nn
 Step = Callable[[], Any]
 
 
-def plain(width: int, layers: int, sharded: bool = False) -> Step:
+def plain(width: int, layers: int, shards: bool = False) -> Step:
     """Linear layers of one width, SGD."""
     pairs = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(layers)]
     model: Any = nn.Sequential(*pairs)
-    if sharded:
-        from tautograd.distributed.fsdp import fully_shard
-
-        for layer in [*model, model]:
-            fully_shard(layer)
-    else:
-        model = wrapped(model)
+    model = sharded(model, model) if shards else wrapped(model)
     x = torch.randn(128, width)
     return trained(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda: model(x))
+
+
+def sharded(model: Any, layers: Any) -> Any:
+    """A model, fully sharded by layers."""
+    from tautograd.distributed.fsdp import fully_shard
+
+    for layer in [*layers, model]:
+        fully_shard(layer)
+    return model
 
 
 def wrapped(model: Any, **options: Any) -> Any:
@@ -174,6 +177,73 @@ def autoencoder() -> Step:
     return trained(model, torch.optim.Adam(model.parameters()), lambda: model(x))
 
 
+def sharded_transformer() -> Step:
+    """Three layers of a transformer, each sharded, AdamW."""
+    layers = [nn.TransformerEncoderLayer(96, 4, 192, batch_first=True) for _ in range(3)]
+    model = sharded(nn.Sequential(nn.Linear(20, 96), *layers, nn.Linear(96, 20)), layers)
+    x = torch.randn(8, 12, 20)
+    return trained(model, torch.optim.AdamW(model.parameters()), lambda: model(x))
+
+
+def sharded_uneven() -> Step:
+    """Wide and narrow layers, sharded in pairs, Adam."""
+    widths = (40, 600, 90, 350, 350, 30, 500, 10)
+    pairs = [
+        nn.Sequential(nn.Linear(a, b), nn.Tanh(), nn.Linear(b, c), nn.SiLU())
+        for a, b, c in zip(widths[:-2:2], widths[1:-1:2], widths[2::2], strict=True)
+    ]
+    model = nn.Sequential(*pairs)
+    model, x = sharded(model, list(model)), torch.randn(96, 40)
+    return trained(model, torch.optim.Adam(model.parameters()), lambda: model(x))
+
+
+def sharded_convolutions() -> Step:
+    """Convolutions with group norm, each stage sharded, SGD."""
+    stages = [
+        nn.Sequential(nn.Conv2d(a, b, 3, 2, 1), nn.GroupNorm(4, b), nn.ReLU())
+        for a, b in ((3, 16), (16, 32), (32, 64))
+    ]
+    model = nn.Sequential(*stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+    model, x = sharded(model, stages), torch.randn(12, 3, 32, 32)
+    return trained(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda: model(x))
+
+
+def shared_states() -> Step:
+    """Five layers of 192 whose optimizer's states are sharded (ZeRO), Adam."""
+    from tautograd.distributed.optim import ZeroRedundancyOptimizer
+
+    model = wrapped(
+        nn.Sequential(*(nn.Sequential(nn.Linear(192, 192), nn.GELU()) for _ in range(5)))
+    )
+    x = torch.randn(64, 192)
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=1e-3)
+    return trained(model, optimizer, lambda: model(x))
+
+
+def by_hand() -> Step:
+    """Ten layers of 96 whose gradients are averaged one by one, after backward, SGD."""
+    pairs = (nn.Sequential(nn.Linear(96, 96), nn.LayerNorm(96), nn.ReLU()) for _ in range(10))
+    model, x = nn.Sequential(*pairs), torch.randn(64, 96)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        for parameter in model.parameters():
+            distributed.all_reduce(parameter.grad)
+            parameter.grad /= distributed.get_world_size()
+        optimizer.step()
+
+    return step
+
+
+def small_buckets() -> Step:
+    """Six layers of 320 in buckets of 300 kB, AdamW."""
+    layers = (nn.Sequential(nn.Linear(320, 320), nn.Tanh()) for _ in range(6))
+    model, x = wrapped(nn.Sequential(*layers), bucket_cap_mb=0.3), torch.randn(48, 320)
+    return trained(model, torch.optim.AdamW(model.parameters()), lambda: model(x))
+
+
 FOUND: dict[str, Callable[[], Step]] = {
     "8 layers of 128, SGD": lambda: plain(128, 8),
     "6 layers of 256, SGD": lambda: plain(256, 6),
@@ -182,14 +252,20 @@ FOUND: dict[str, Callable[[], Step]] = {
     "two layers of a transformer, AdamW": transformer,
     "four layers of a vision transformer, AdamW": patches,
     "two layers of a GRU, Adam": gru,
+    "6 layers of 256, fully sharded": lambda: plain(256, 6, shards=True),
+    "residual blocks, small buckets, SGD": residual,
 }
 COUNTED: dict[str, Callable[[], Step]] = {
     "4 layers of 512, SGD": lambda: plain(512, 4),
-    "6 layers of 256, fully sharded": lambda: plain(256, 6, sharded=True),
-    "residual blocks, small buckets, SGD": residual,
     "two tables of embeddings, Adagrad": recommender,
     "LSTM, clipped gradients, RMSprop": lstm,
     "convolutions down and up, Adam": autoencoder,
+    "three layers of a transformer, fully sharded": sharded_transformer,
+    "wide and narrow layers, fully sharded": sharded_uneven,
+    "convolutions, fully sharded": sharded_convolutions,
+    "5 layers of 192, ZeRO": shared_states,
+    "10 layers of 96, averaged by hand": by_hand,
+    "6 layers of 320, small buckets, AdamW": small_buckets,
 }
 PROGRAMS = {**FOUND, **COUNTED}
 

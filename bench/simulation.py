@@ -48,7 +48,7 @@ def undisturbed(own: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
 
 def measured(own: list[list[dict[str, Any]]]) -> float:
     """Seconds of a step on all cores."""
-    from tautograd.distributed._simulation.measure import cores
+    from tautograd.distributed._simulation.shared_cores import cores
     from tautograd.distributed._simulation.steps import WARM_UP
 
     steps = list(zip(*undisturbed(own), strict=True))[WARM_UP:]
@@ -69,8 +69,8 @@ def turn(names: list[str]) -> dict[str, Any]:
 
 def rows(found: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
     """For each program and number of ranks, the predicted and the measured seconds."""
-    from tautograd.distributed._simulation.measure import cores, network_from
     from tautograd.distributed._simulation.replay import predict
+    from tautograd.distributed._simulation.shared_cores import cores, network_from
     from tautograd.distributed._simulation.steps import step_of
 
     network = network_from(found["network"], cores())

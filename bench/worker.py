@@ -24,6 +24,7 @@ from bench.steps import Work
 PROJECT = Path(__file__).resolve().parent.parent
 NARROW = 0.03  # of the ratio: how far from it the ends of its confidence interval may be
 LEAST, MOST = 11, 41  # rounds,
+WARM_SECONDS = 2.0
 LONGEST = 20  # seconds that rounds beyond the least number may take
 
 
@@ -134,6 +135,18 @@ def _spread(ours: list[Seconds], theirs: list[Seconds]) -> float:
     return max(high - middle, middle - low) / middle
 
 
+def warmed_up(work: Work) -> None:
+    """Do it until an engine has made what it makes while it runs: plans, kernels, machine code, in threads of its own.
+
+    The number of repetitions per turn follows from how long a piece takes then, not from the first ones.
+    """
+    until = time.perf_counter() + WARM_SECONDS
+    done = 0
+    while done < 5 or time.perf_counter() < until:
+        work()
+        done += 1
+
+
 def work_of(engine: str, name: str) -> Work:
     """A piece of work on an engine; raises LeftOut if the engine cannot do it."""
     which, _, how = engine.partition(":")
@@ -160,8 +173,7 @@ def work_of(engine: str, name: str) -> Work:
 def main(engine: str, name: str) -> None:
     try:
         work = work_of(engine, name)
-        for _ in range(5):
-            work()
+        warmed_up(work)
     except LeftOut as why:
         print(why, flush=True)
         return

@@ -42,7 +42,7 @@ KINDS = {
     "swap": 1,
     "resize": 2,
 }
-WAYS = ("eager", "compiled", "compiled", "fallback", "numpy")
+WAYS = ("eager", "compiled", "compiled", "fallback", "numpy", "dynamic")
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
 BOUND = 1e-7  # of float64 in some hundred operations; sums depend on the number of threads
 PATIENCE = 100.0
@@ -226,7 +226,10 @@ def _compiled(job: Case, function: Callable[..., Any]) -> Any:
     if way == "eager":
         return function
     return torch.compile(
-        function, fallback=way == "fallback", backend="numpy" if way == "numpy" else "llvm"
+        function,
+        fallback=way == "fallback",
+        backend="numpy" if way == "numpy" else "llvm",
+        dynamic=True if way == "dynamic" else None,
     )
 
 
@@ -278,6 +281,7 @@ def _forward(job: Case, shared: Shared) -> list[Any]:
     run = _compiled(job, lambda x: model(x).sum())
     numbers: list[Any] = []
     for i in range(job["steps"]):
+        x = x if job["way"] != "dynamic" else torch.cat([x, x[:1]])  # of another size each time
         results = [run(x * (i + k)) for k in range(3)]
         for result in reversed(results):
             result.backward()

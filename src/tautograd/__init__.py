@@ -30,6 +30,7 @@ from ._tensor import copying as _copying
 from ._tensor import filled as _filled
 from ._tensor import interop as _interop
 from ._tensor import late_methods as _late_methods
+from ._tensor import new_methods as _new_methods
 from ._tensor import place as _place
 from ._tensor import random as _random_functions
 from ._tensor import random_fill as _random_fill

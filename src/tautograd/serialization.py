@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from enum import Enum
 from typing import IO, Any
 
 from ._arrays.devices import as_device, cuda_backend, device
 from ._files import storages
 from ._files.atomic import is_path, replacing
+from ._files.legacy import write_legacy
 from ._files.reading import UnsafeFile, read
 from ._files.regular import open_regular
 from ._files.writing import write
@@ -105,6 +107,14 @@ def save(
 
     A file that is replaced stays as it was until the new one is complete.
     """
+    if not _use_new_zipfile_serialization:
+        if is_path(f):
+            with replacing(f) as file:  # type: ignore[arg-type]
+                write_legacy(obj, file, pickle_protocol)
+            return
+        if hasattr(f, "write"):
+            write_legacy(obj, f, pickle_protocol)  # type: ignore[arg-type]
+            return
     if is_path(f):
         name = os.path.splitext(os.path.basename(os.fspath(f)))[0]  # type: ignore[arg-type]
         with replacing(f) as file:  # type: ignore[arg-type]
@@ -115,6 +125,30 @@ def save(
         raise AttributeError(
             f"save(): argument 'f' must be a path or a file to write to, not {type(f).__name__}"
         )
+
+
+_FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+_YES = ("1", "y", "yes", "true")
+
+
+def _weights_only(asked: bool | None) -> bool | None:
+    """What a caller asks for, and what the environment says to it: to all, or where nothing is asked."""
+    always, otherwise = (os.environ.get(name, "0").lower() in _YES for name in (_FORCE, _FORCE_NOT))
+    if always and otherwise:
+        raise RuntimeError(
+            f"Only one of `{_FORCE}` or `{_FORCE_NOT}` should be set, but both were set."
+        )
+    if always:
+        return True
+    if asked is None and otherwise:
+        warnings.warn(
+            f"Environment variable {_FORCE_NOT} detected, since the `weights_only` argument was not "
+            "explicitly passed to `torch.load`, forcing weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+    return asked
 
 
 def load(
@@ -133,6 +167,7 @@ def load(
     module classes that the program has imported. What a file would have to run to be read is not
     run, but named in an error, unless the caller says `may_run_code=True`.
     """
+    weights_only = _weights_only(weights_only)
     if may_run_code and weights_only is not False:
         raise ValueError(
             "may_run_code=True goes with weights_only=False: such a file is no weights"
@@ -157,6 +192,8 @@ def load(
             return read(file, where, weights_only is False, may_run_code)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise AttributeError(
-            f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}"
+            f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}. You can "
+            "only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
+            "io.BytesIO and try to load from it instead."
         )
     return read(f, where, weights_only is False, may_run_code)  # type: ignore[arg-type]

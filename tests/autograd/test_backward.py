@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import warnings
 from typing import Any
 
 import pytest
@@ -53,6 +54,23 @@ def test_accumulation_is_in_place(torch):
     held = x.grad
     (x * 2).sum().backward()
     return held is x.grad, held
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("after", [6, 1, (2, 3), (3, 1)])
+@pytest.mark.parametrize("before", [3, 1, (2, 3)])
+@same
+def test_accumulation_where_the_leaf_has_data_of_another_shape(torch, before, after, create_graph):
+    x = torch.ones(before, requires_grad=True)
+    x.sum().backward()
+    x.data = torch.full(after if isinstance(after, tuple) else (after,), 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's, of another layout than the leaf's
+        try:
+            (x * x).sum().backward(create_graph=create_graph)
+        except RuntimeError as error:
+            return str(error).partition("\n")[0], x.grad
+    return x.grad.detach()
 
 
 @same

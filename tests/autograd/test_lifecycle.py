@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
+import time
 import tracemalloc
 import weakref
 from collections.abc import Iterator
@@ -13,18 +14,25 @@ from collections.abc import Iterator
 import pytest
 
 import tautograd
+from tautograd._autograd import machine_code
 from tests.both import same
 
 
 @contextlib.contextmanager
 def _no_collector() -> Iterator[None]:
-    """The garbage collector off: what lives is what is referred to."""
+    """The garbage collector off: what lives is what is referred to. Nothing is made beside, in another thread."""
+    ask = machine_code._ask_for
+    machine_code._ask_for = lambda *_: None
+    until = time.monotonic() + 60
+    while machine_code._worker is not None and time.monotonic() < until:
+        time.sleep(0.01)
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
+        machine_code._ask_for = ask
 
 
 def _step(x, w):
@@ -106,10 +114,17 @@ def test_memory_is_flat_without_the_collector(kind):
 
     with _no_collector():
         rounds(20)  # caches fill
-        before = _blocks_in_use()
-        rounds(count)
-        in_cycles = gc.collect()
-        left = _blocks_in_use() - before
+        # What is made once for all, as the machine code of a recorder is, may come in one of these
+        # windows, or two; a leak comes in each.
+        for _ in range(5):
+            before = _blocks_in_use()
+            rounds(count)
+            while machine_code._worker is not None:
+                time.sleep(0.01)
+            in_cycles = gc.collect()
+            left = _blocks_in_use() - before
+            if not in_cycles and left < 20 + count / 4:
+                break
     assert not in_cycles, f"{in_cycles / count:.1f} objects of each round wait for the collector"
     assert left < 20 + count / 4, f"{left / count:.2f} objects are left by each round"
 

@@ -65,6 +65,41 @@ _TEXTS = {
         ),
         "def f(x, y=4):\n    with lock:\n        return helper(x.first, y)",
     ),
+    "caught": (
+        (
+            "def f(x, y=1):\n    seen = []\n    try:\n        seen.append(helper(x.first, LIMIT) + y)\n"
+            "    except TypeError as error:\n        seen.append(str(error))\n        if y == 0:\n            raise\n"
+            "        if y is None:\n            raise ValueError(f'{y!r} of {x.second}') from error\n"
+            "    except (AttributeError, NameError) as error:\n        seen.append((type(error), len(x.items) / y))\n"
+            "    else:\n        seen.append('fine')\n    finally:\n        seen.append(1)\n    return seen"
+        ),
+        "def f(x, y=4):\n    try:\n        return x.first + y\n    except Exception as e:\n        raise e from None",
+    ),
+    "caught in a loop": (
+        (
+            "def f(x, y=1):\n    total = []\n    for one in x.items:\n        try:\n            if one == y:\n"
+            "                continue\n            total.append(LIMIT % one)\n        except ZeroDivisionError:\n"
+            "            total.append(None)\n        if len(total) > 2:\n            break\n    assert total, x.items\n"
+            "    return total"
+        ),
+        "def f(x, y=1):\n    for one in x.items:\n        return one\n    raise KeyError(y)",
+    ),
+    "iterators": (
+        (
+            "def f(x, y=1):\n    found = {}\n    for a, b in zip(x.items, (y, LIMIT, NUMBER)):\n"
+            "        found[a] = b\n    x.first = found\n    x.first[y] -= 1\n    del found[1]\n"
+            "    return found, all(b for b in found.values()), any(b is y for b in x.items)"
+        ),
+        "def f(x, y=1):\n    return [a for a in reversed(x.items) if a]",
+    ),
+    "numbers": (
+        (
+            "def f(x, y=2):\n    x.first = NUMBER / y + NUMBER // y - y ** 2 % 5\n    x.first *= 2\n"
+            "    if 0 < x.first <= LIMIT * 8 != y:\n        return (again := x.items[y:]), again, ~len(again)\n"
+            "    return NUMBER & 3 | y << 1, f'{x.first:.2f} and {y}'"
+        ),
+        "def f(x, y=2):\n    return -y",
+    ),
     "lists": (
         "def f(x, y=1):\n    return [helper(one, y) for one in x.items if one is not None], x.items[0]",
         "def f(x, y=1):\n    return (*x.items[1:],)"
@@ -200,7 +235,8 @@ def _outcome(call: Callable[..., Any], given: Any, named: dict[str, Any], x: Any
             if entry.filename == _FILE
             and entry.name != "<listcomp>"  # (which Python 3.12 has no more)
         ]
-        found = f"{type(error).__name__}: {error} {trace}"
+        chain = [type(one).__name__ for one in (error.__cause__, error.__context__)]
+        found = f"{type(error).__name__}: {error} {trace} {chain} {error.__suppress_context__}"
     after = {name: _shown(x, name) for name in ("first", "second")}
     return found, after
 
@@ -266,14 +302,28 @@ def test_another_text_is_not_translated() -> None:
     assert not says("def f(x):\n    return -x\n", scope["f"])
 
 
-def test_a_closure_is_pythons() -> None:
-    def around(x: int) -> Any:
-        def f() -> int:
-            return x
-
-        return f
-
-    assert translated("def f():\n    return x\n", around(3)) is None
+def test_a_closure_has_names_of_its_own() -> None:
+    """One piece of machine code for all functions of one text, each with what its names stand for."""
+    text = (
+        "def around(x):\n    def put(value):\n        nonlocal x\n        x = value\n"
+        "    def drop():\n        nonlocal x\n        del x\n"
+        "    def f(more=1):\n        return x + more\n    return f, put, drop\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(text, _FILE, "exec"), names)
+    one, two = names["around"](3), names["around"](40)
+    code = translated(text, one[0], restarts=False, inside="exec")
+    assert code is not None
+    assert (
+        translated(text, one[1], restarts=False, inside="exec") is None
+    )  # it gives a name a value
+    first, second = (code.builtin(one[0]), code.builtin(two[0]))
+    assert (first(), second(), first(2), second(more=2)) == (4, 41, 5, 42)
+    one[1](10)
+    assert (first(), second()) == (11, 41)
+    one[2]()
+    with pytest.raises(NameError, match="'x'"):
+        first()
 
 
 # ---- recorders and the walk themselves

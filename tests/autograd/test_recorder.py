@@ -60,7 +60,10 @@ def test_records_that_say_the_same_share_a_text_but_no_code() -> None:
     x.sinh(), x.cosh()
     one, other = REGISTRY["sinh"], REGISTRY["cosh"]
     assert source_of(one) == source_of(other)
-    code, others = (op._written[0].__code__ for op in (one, other))
+    functions = [op._written[0] for op in (one, other)]
+    for function in functions:
+        function.__globals__["write_again"](function)  # whether or not it still counted its calls
+    code, others = (function.__code__ for function in functions)
     assert code is not others
     assert code.co_filename == others.co_filename
 

@@ -75,7 +75,7 @@ def miniature(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
     root = tmp_path_factory.mktemp("miniature")
     package = root / "tautograd"
     source = project / "src" / "tautograd"
-    for name in ("_cli", "_files", "_names"):
+    for name in ("_cli", "_files", "_names", "_user_code"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source / name, package / name, ignore=ignored)
     for name in (

@@ -264,6 +264,29 @@ def test_sizes_of_zero_and_one_are_their_own() -> None:
         assert double.shape == (n, 3)
 
 
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_results_that_go_backward_do_so_at_every_size(backend: str, p: float) -> None:
+    """Samples, too, of which there would be no code: they go backward as records do."""
+
+    def function(x: Any, w: Any) -> Any:
+        y = torch.tanh(x @ w)
+        return F.dropout(y, p).sum() if p else y.sum()
+
+    compiled = torch.compile(function, dynamic=True, backend=backend)
+    for n in (3, 4, 5, 6, 7, 3, 4):
+        grads = []
+        for run in (function, compiled):
+            w = torch.ones(n, 2, dtype=torch.float64, requires_grad=True)
+            x = torch.linspace(0, 0.2, 3 * n, dtype=torch.float64).reshape(3, n)
+            torch.manual_seed(n)
+            result = run(x, w)
+            result.backward()
+            grads.append([result.item(), *w.grad.flatten().tolist()])
+        assert grads[0] == pytest.approx(grads[1], rel=1e-12)
+    assert compiled._sizes.why == "a result that goes backward later"
+
+
 def test_two_sizes_at_once() -> None:
     def make() -> Made:
         model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3))

@@ -472,3 +472,22 @@ def test_arguments_that_share_memory_are_replayed_and_not_audited() -> None:
         whole = torch.randn(5)
         x, y = whole[:3], whole[2:]
         assert torch.allclose(compiled(x, y), x * 2 + y)
+
+
+def test_an_operand_that_one_kernel_lays_out_for_two_products() -> None:
+    """What the second multiplies it by is made after that, in memory that is written twice."""
+    torch.manual_seed(0)
+    layer = torch.nn.Conv1d(8, 16, 5, stride=2, padding=2)
+    x = torch.randn(16, 8, 128, requires_grad=True)
+
+    def step() -> Any:
+        layer.zero_grad()
+        x.grad = None
+        loss = layer(x).sum()
+        loss.backward()
+        return loss
+
+    compiled = torch.compile(step, dynamic=False, audit="always")
+    for _ in range(4):
+        compiled()
+    assert compiled._last.audits.compared == "yes"

@@ -78,6 +78,9 @@ CONVOLUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "depthwise": (lambda: nn.Conv2d(16, 16, 3, padding=1, groups=16, bias=False), (8, 16, 16, 16)),
     "dilated": (lambda: nn.Conv2d(8, 8, 3, padding=2, dilation=2), (8, 8, 20, 20)),
     "float64": (lambda: nn.Sequential(_Doubled(), nn.Conv2d(8, 8, 3).double()), (8, 8, 20, 20)),
+    "steps of two": (lambda: nn.Conv2d(8, 16, 3, stride=2, padding=1), (8, 8, 24, 24)),
+    "1d, steps": (lambda: nn.Conv1d(8, 16, 8, stride=4, padding=2), (8, 8, 512)),
+    "transposed": (lambda: nn.ConvTranspose2d(16, 8, 4, 2, 1), (8, 16, 14, 14)),
     "small images": (lambda: nn.Conv2d(64, 64, 3, padding=1), (16, 64, 4, 4)),
 }
 
@@ -86,6 +89,24 @@ CONVOLUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
 def test_a_convolution_is_what_eager_mode_calls_forward_and_back(name: str) -> None:
     make, shape = CONVOLUTIONS[name]
     assert sorted(_compared(make, *shape)) == ["convolved", "correlated", "spread_back"]
+
+
+POOLS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "2d": (lambda: nn.MaxPool2d(2), (4, 8, 24, 24)),
+    "1d": (lambda: nn.MaxPool1d(2), (4, 16, 256)),
+    "overlapping": (lambda: nn.MaxPool2d(3, 2, 1), (4, 8, 24, 24)),
+    "float64": (lambda: nn.Sequential(_Doubled(), nn.MaxPool2d(3, 1)), (4, 8, 24, 24)),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_max_pool_is_what_eager_mode_calls_forward_and_back(name: str) -> None:
+    make, shape = POOLS[name]
+    assert sorted(_compared(make, *shape)) == ["pooled", "spread_back"]
+
+
+def test_a_small_max_pool_stays_a_loop() -> None:
+    assert _compared(lambda: nn.MaxPool2d(2), 2, 4, 12, 12) == []
 
 
 def _layer(*given: Any, **options: Any) -> Callable[[], Any]:

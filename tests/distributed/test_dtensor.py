@@ -20,3 +20,15 @@ def test_same_as_pytorch(size):
 def test_elementwise_functions_ask_other_ranks_for_nothing():
     found = on_ranks("tautograd", 2, "quiet_dtensors")
     assert found == [([0, 0], True, (2, 3))] * 2
+
+
+@pytest.mark.parametrize(
+    ("size", "seed", "trials", "first"),
+    [(2, 0, 1, 1), *(pytest.param(n, n, 2, 0, marks=pytest.mark.slow) for n in (2, 3, 4))],
+)
+def test_every_operation(size, seed, trials, first):
+    for compared, wrong in on_ranks(
+        "tautograd", size, "dtensor_operations", seed, trials, first, timeout=570
+    ):
+        assert compared > 300
+        assert not wrong, "\n".join(wrong)

@@ -179,10 +179,10 @@ def summary():
     # Drawn once, with this seed: a count that no choice of the model was made by.
     counted = random.Random(20).sample(found, len(found) // 2)
     return (
-        f"{within(found)} of {len(found)} figures are within 5 points, the median is {statistics.median(found):.0f} "
-        f"points above what was measured, the worst {max(found):.0f} above and {-min(found):.0f} below; of "
-        f"{len(counted)} that were drawn at random to be counted only, {within(counted)} are, and the median is "
-        f"{statistics.median(counted):.0f} above"
+        f"{within(found)} of {len(found)} figures are within 5 points. The median is {statistics.median(found):.0f} "
+        f"points above the measurement, the worst {max(found):.0f} above and {-min(found):.0f} below. Of "
+        f"{len(counted)} held-out figures, drawn at random, {within(counted)} are within 5 points, and the median is "
+        f"{statistics.median(counted):.0f} above."
     )
 
 

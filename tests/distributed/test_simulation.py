@@ -12,9 +12,10 @@ import pytest
 
 from tautograd._cli.main import main
 from tautograd.distributed._simulation.failures import Failures, best_interval, lost, useful
-from tautograd.distributed._simulation.measure import _added, _beyond, fitted
+from tautograd.distributed._simulation.measure import STEPS
 from tautograd.distributed._simulation.network import PRESETS, Network, network_of
 from tautograd.distributed._simulation.replay import Stragglers, predict
+from tautograd.distributed._simulation.shared_cores import least_squares, network_from
 from tautograd.distributed._simulation.steps import (
     WARM_UP,
     CannotSimulate,
@@ -42,6 +43,7 @@ def test_what_collectives_cost():
     large, n = 1e9, 16
     assert network.seconds("all_reduce", large, n, n) == pytest.approx(2 * 15 / 16 + 8 * 10e-6)
     assert network.seconds("all_reduce", 8, n, n) == pytest.approx(4 * (10e-6 + 8e-9))
+    assert network.seconds("all_reduce", 4096, n, n) == pytest.approx(80e-6 + 2 * 15 / 16 * 4096e-9)
     assert network.seconds("all_gather", large, n, n) == pytest.approx(15 / 16 + 4 * 10e-6)
     assert network.seconds("barrier", 0, n, n) == pytest.approx(40e-6)
     assert network.seconds("all_reduce", large, 1, 1) == 0
@@ -181,36 +183,77 @@ def test_what_cannot_be_simulated():
         step_of([lonely], "cpu")
 
 
-def test_a_line_through_times():
-    sizes = [2**i for i in range(8, 25, 2)]
-    latency, bandwidth = fitted(sizes, [3e-5 + s / 2e9 for s in sizes])
-    assert (latency, bandwidth) == (pytest.approx(3e-5), pytest.approx(2e9))
+ROUNDS = {
+    "all_reduce": 2,
+    "all_gather_into_tensor": 1,
+    "reduce_scatter_tensor": 1,
+}  # times log2(ranks)
 
 
-def test_what_crowding_costs_each_time_and_in_proportion():
-    least = [1e-4, 1e-3, 1e-2]
-    found = _beyond(least, [3e-4 + 1.2 * seconds for seconds in least])
-    assert found == (pytest.approx(3e-4), pytest.approx(1.2))
-    assert _beyond(least, [0.9 * seconds for seconds in least]) == (0.0, 1.0)
-    memory, few = [1e5, 1e6, 1e7, 2e5], [1e-3, 9e-3, 2e-3, 5e-3]
-    many = [1.3 * t + 2e-4 + size / 5e9 for size, t in zip(memory, few, strict=True)]
-    found = _added(few, memory, many)
-    assert found == (pytest.approx(2e-4), pytest.approx(0.3), pytest.approx(1 / 5e9))
-    assert _added(many, memory, few) == (0.0, 0.0, 0.0)
+def test_what_each_part_of_an_exchange_costs_is_read_off_the_times():
+    """Times made up of known parts, on two ranks and on eight of four per core."""
+    calling, handing, hop, looking, returning = 3e-5, 5e-5, 4e-5, 6e-4, 1e-4
+
+    def exchanging(block, computing, ranks):
+        rounds = ROUNDS[block.kind] * math.log2(ranks)
+        copied = ROUNDS[block.kind] * (1 - 1 / ranks) * block.exchanged / 5e9
+        waits = 1 if block.overlaps else block.parts
+        polling = looking * (1 - 2 / ranks) * math.log(1 + 0.03 * computing / waits / 5e-5)
+        own = calling + handing * block.background + hop * rounds + copied
+        return block.parts * own + waits * polling
+
+    few = [1e-3 + 1e-4 * i for i in range(len(STEPS))]
+    many = [
+        1.1 * t + returning * block.parts + block.memory / 4e9
+        for t, block in zip(few, STEPS, strict=True)
+    ]
+    assert all(size > 2048 for size in (block.exchanged for block in STEPS))
+    network = network_from(
+        {
+            "blocks": [list(block) for block in STEPS],
+            "few": {"computing": few, "exchanging": list(map(exchanging, STEPS, few, [2] * 99))},
+            "many": {"computing": many, "exchanging": list(map(exchanging, STEPS, few, [8] * 99))},
+        },
+        2,
+    )
+    given = {
+        "latency": 40, "bandwidth": 5, "calling": 30, "handing": 50, "looking": 600,
+        "returning": 100, "slower": 0.1, "refill": 4, "crowd": 4, "cores": 2,
+    }  # fmt: skip
+    assert {name: getattr(network, name) for name in given} == pytest.approx(given, rel=1e-6)
+    assert least_squares([[1, 2], [2, 1]], [-1, -2], [1, 1]) == [0, 0]
+
+
+def test_what_sharing_cores_costs():
     plain = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0)
-    crowded = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, looking=400, returning=100)
     work = step(1.0, [(8, 0.5), (8, 0.5)])
-    for ranks, share, displaced in ((2, 0, 0), (4, 1 / 3, 2 / 3), (8, 1, 1)):
-        more = predict(work, crowded, ranks).seconds - predict(work, plain, ranks).seconds
-        # Two exchanges of every rank, and once cold caches, all on two cores.
-        assert more == pytest.approx((share * 2 * 400e-6 + displaced * 100e-6) * ranks / 2)
-        slower = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, slower=0.3)
-        more = predict(work, slower, ranks).seconds - predict(work, plain, ranks).seconds
-        assert more == pytest.approx(displaced * 0.3 * ranks / 2)  # of a second of computing
-        cold = Network(bandwidth=1.0, latency=0, cores=2, crowd=4.0, refill=5)
+
+    def more(ranks, work=work, **options):
+        other = replace(plain, **options)
+        return predict(work, other, ranks).seconds - predict(work, plain, ranks).seconds
+
+    at_once = step(1.0, [(8, 0.5), (8, 0.5)], waits_at_once=True)
+    handed = replace(
+        at_once, exchanges=tuple(replace(e, background=True) for e in at_once.exchanges)
+    )
+    assert at_once.stretches == pytest.approx([2 / 3, 1 / 3])
+    assert work.stretches == pytest.approx([1, 0])
+    e_folds = math.log1p(2 / 3 * 0.03 / 5e-5) + math.log1p(1 / 3 * 0.03 / 5e-5)
+    for ranks, waiting, displaced in ((2, 0, 0), (4, 1 / 2, 2 / 3), (8, 3 / 4, 1)):
+        assert more(ranks, at_once, calling=40) == pytest.approx(2 * 40e-6 * ranks / 2)
+        assert more(ranks, at_once, handing=30) == pytest.approx(0)
+        assert more(ranks, handed, handing=30) == pytest.approx(2 * 30e-6 * ranks / 2)
+        found = more(ranks, at_once, looking=500)
+        assert found == pytest.approx(waiting * 500e-6 * e_folds * ranks / 2)
+        # Between the two exchanges, and after the last: the next step begins there.
+        assert more(ranks, returning=100) == pytest.approx(displaced * 2 * 100e-6 * ranks / 2)
+        found = more(ranks, slower=0.3)
+        assert found == pytest.approx(displaced * 0.3 * ranks / 2)  # of a second of computing
         large = replace(work, memory=1e9)  # a fifth of a second, for ranks that take turns
-        more = predict(large, cold, ranks).seconds - predict(work, plain, ranks).seconds
-        assert more == pytest.approx(displaced * 0.2 * ranks / 2)
+        assert more(ranks, large, refill=5) == pytest.approx(displaced * 0.2 * ranks / 2)
+    # Nothing takes more than twice as long because caches are cold.
+    short = step(3e-6, [(8, 1.0)])
+    assert more(8, short, returning=100) == pytest.approx(1e-6 * 4)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +352,7 @@ def test_within_15_percent_of_ranks_here(train, tmp_path, capfd):
     does depend on it (caches that others have filled) can only add, so the quarter of the steps with the least is
     taken, of those recorded and of those compared with, as of those that the machine is measured by.
     """
-    from tautograd.distributed._simulation.measure import cores
+    from tautograd.distributed._simulation.shared_cores import cores
 
     def of(ranks, *options):
         kept = tmp_path / f"{ranks}.json"

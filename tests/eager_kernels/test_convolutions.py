@@ -9,20 +9,59 @@ import pytest
 
 import tautograd as torch
 from tautograd._ops.nn.convolution import conv_kernels, direct
+from tautograd._ops.nn.convolution.windows import steps
 from tests.eager_kernels.ways import DTYPES, UNIT, is_within, numbers, using_kernels
 
-# batch, channels, size, outputs, kernel, padding, dilation, groups
+# batch, channels, size, outputs, kernel, padding, dilation, groups, stride
 CASES = [
-    (2, 3, (9, 16), 4, (3, 3), (1, 1), (1, 1), 1),
-    (3, 4, (9, 7), 8, (3, 2), (0, 1), (2, 1), 2),
-    (2, 6, (20, 11), 6, (3, 3), (1, 1), (1, 1), 6),
-    (2, 6, (12, 12), 12, (3, 3), (2, 2), (1, 1), 6),
-    (2, 3, (200,), 7, (5,), (2,), (1,), 1),
-    (5, 13, (8, 33), 19, (2, 7), (1, 3), (1, 1), 1),
-    (1, 2, (16, 16), 2, (4, 4), (3, 3), (1, 1), 1),
-    (7, 1, (28, 1), 3, (3, 1), (1, 0), (2, 1), 1),
-    (2, 2, (40, 40), 1, (1, 3), (0, 4), (1, 3), 1),  # padded by more than the kernel reaches
-    (1, 4, (90, 100), 10, (3, 3), (1, 1), (1, 1), 2),  # more positions than are summed over at once
+    (2, 3, (9, 16), 4, (3, 3), (1, 1), (1, 1), 1, (1, 1)),
+    (3, 4, (9, 7), 8, (3, 2), (0, 1), (2, 1), 2, (1, 1)),
+    (2, 6, (20, 11), 6, (3, 3), (1, 1), (1, 1), 6, (1, 1)),
+    (2, 6, (12, 12), 12, (3, 3), (2, 2), (1, 1), 6, (1, 1)),
+    (2, 3, (200,), 7, (5,), (2,), (1,), 1, (1,)),
+    (5, 13, (8, 33), 19, (2, 7), (1, 3), (1, 1), 1, (1, 1)),
+    (1, 2, (16, 16), 2, (4, 4), (3, 3), (1, 1), 1, (1, 1)),
+    (7, 1, (28, 1), 3, (3, 1), (1, 0), (2, 1), 1, (1, 1)),
+    (2, 2, (40, 40), 1, (1, 3), (0, 4), (1, 3), 1, (1, 1)),
+    (
+        2,
+        2,
+        (10, 10),
+        3,
+        (3, 3),
+        (4, 3),
+        (1, 1),
+        1,
+        (1, 1),
+    ),  # padded by more than the kernel reaches
+    (
+        1,
+        4,
+        (90, 100),
+        10,
+        (3, 3),
+        (1, 1),
+        (1, 1),
+        2,
+        (1, 1),
+    ),  # more positions than are summed over at once
+    (2, 5, (17, 18), 9, (3, 3), (1, 1), (1, 1), 1, (2, 2)),
+    (3, 3, (30, 31), 16, (7, 7), (3, 3), (1, 1), 1, (2, 2)),
+    (
+        2,
+        4,
+        (15, 40),
+        6,
+        (3, 5),
+        (0, 2),
+        (2, 3),
+        2,
+        (1, 3),
+    ),  # a step that a dilation is a multiple of
+    (2, 4, (21, 20), 4, (3, 3), (2, 0), (2, 2), 4, (2, 2)),  # phases that no place reaches
+    (2, 2, (130,), 3, (16,), (5,), (1,), 1, (7,)),
+    (1, 2, (12, 13), 3, (4, 1), (1, 0), (1, 1), 1, (3, 5)),  # elements that no window sees
+    (2, 2, (9, 9), 3, (3, 3), (4, 4), (1, 1), 1, (2, 2)),  # windows of padding alone
 ]
 
 
@@ -39,14 +78,13 @@ def _by_kernel(call):
 def test_against_float64(case, dtype, at_once, monkeypatch):
     monkeypatch.setattr(direct, "_WORTH_IT", 0)
     monkeypatch.setattr(direct, "_AT_ONCE", at_once)
-    batch, channels, size, outputs, kernel, padding, dilation, groups = case
-    stride = (1,) * len(kernel)
+    batch, channels, size, outputs, kernel, padding, dilation, groups, stride = case
     x, w = (
         numbers((batch, channels, *size), dtype),
         numbers((outputs, channels // groups, *kernel), dtype, 1),
     )
     b = numbers(outputs, dtype, 2)
-    count = conv_kernels_count(size, kernel, padding, dilation)
+    count = steps(size, kernel, stride, padding, dilation)
     g = numbers((batch, outputs, *count), dtype, 3)
     rest = stride, padding, dilation, groups
     unit = UNIT[np.dtype(dtype)]
@@ -63,31 +101,24 @@ def test_against_float64(case, dtype, at_once, monkeypatch):
     inner = channels // groups * math.prod(kernel)
     found = _by_kernel(lambda: direct.convolved(x, w, b, count, *rest))
     check(found, lambda x, w, b: conv_kernels.convolved(x, w, b, count, *rest), inner + 1, x, w, b)
-    found = direct.spread_back(g, w, size, *rest)
-    if padding[-1] <= dilation[-1] * (kernel[-1] - 1):
-        outer = outputs // groups * math.prod(kernel)
-        check(found, lambda g, w: conv_kernels.spread_back(g, w, size, *rest), outer, g, w)
-    else:
-        assert found is None
+    found = _by_kernel(lambda: direct.spread_back(g, w, size, *rest))
+    outer = outputs // groups * math.prod(kernel)
+    check(found, lambda g, w: conv_kernels.spread_back(g, w, size, *rest), outer, g, w)
     found = _by_kernel(lambda: direct.correlated(x, g, kernel, *rest))
     terms = batch * math.prod(count)
     check(found, lambda x, g: conv_kernels.correlated(x, g, kernel, *rest), terms, x, g)
 
 
-def conv_kernels_count(size, kernel, padding, dilation):
-    return tuple(
-        n + 2 * p - d * (k - 1) for n, k, p, d in zip(size, kernel, padding, dilation, strict=True)
-    )
-
-
-def test_nan_and_infinity_stay_where_they_are():
+@pytest.mark.parametrize("stride", [1, 2])
+def test_nan_and_infinity_stay_where_they_are(stride):
     """What is computed beside the outputs, and thrown away, does not touch them."""
     x, w = numbers((2, 4, 12, 13), np.float32), numbers((8, 4, 3, 3), np.float32, 1)
     x[0, 1, 5, 12], x[1, 2, 0, 0], x[1, 3, 11, 12] = np.nan, np.inf, -np.inf
     seen = []
     for on in (True, False):
         with using_kernels(on):
-            seen.append(torch.conv2d(torch.from_numpy(x), torch.from_numpy(w), padding=1).numpy())
+            y = torch.conv2d(torch.from_numpy(x), torch.from_numpy(w), stride=stride, padding=1)
+            seen.append(y.numpy())
     assert np.array_equal(np.isnan(seen[0]), np.isnan(seen[1]))
     assert np.array_equal(np.isinf(seen[0]), np.isinf(seen[1]))
 
@@ -122,7 +153,7 @@ def test_any_number_of_threads(threads):
 
 
 def test_other_ways_agree():
-    """Channels last, steps of two and empty batches are computed without these kernels."""
+    """Channels last, steps of two and empty batches."""
     x, w = (
         torch.from_numpy(numbers((3, 4, 12, 12), np.float32)),
         torch.from_numpy(numbers((8, 4, 3, 3), np.float32)),

@@ -16,26 +16,34 @@ WINDOWS = [
     (3, 1, 1, 1, False),
     (3, 2, 1, 2, False),
     ((1, 4), 4, 0, 1, True),
+    (2, 2, 0, 1, True),
+    (3, 2, 1, 1, False),
+    ((2, 5), (1, 2), (1, 2), 1, False),
+    ((3, 3), (2, 1), (1, 1), (1, 3), True),
+    (5, 2, 2, 2, True),
 ]
+SIZES = [(14, 15), (13, 70), (5, 33)]  # several vectors of windows, one, and part of one
 
 
-def _gradient(values, window):
+def _both(values, window):
     x = torch.from_numpy(values.copy()).requires_grad_()
     out = F.max_pool2d(x, *window)
     out.backward(torch.from_numpy(numbers(out.shape, values.dtype, 1)))
-    return x.grad.numpy()
+    return out.detach().numpy(), x.grad.numpy()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_both_ways(window, dtype):
-    """Ties, NaN and infinities; sums of at most nine shares in another order differ by 9u of their sizes."""
-    x = np.round(numbers((2, 3, 14, 15), dtype) * 2)  # many ties
+def test_both_ways(window, size, dtype):
+    """Ties, NaN and infinities; sums of at most 25 shares in another order differ by 25u of their sizes."""
+    x = np.round(numbers((2, 3, *size), dtype) * 2)  # many ties
     x[0, 0, 3, 4], x[0, 0, 3, 5], x[1, 2, :4, :4], x[1, 1, 0, 0] = np.nan, np.nan, -np.inf, np.inf
-    found = _gradient(x, window)
+    pooled, found = _both(x, window)
     with using_kernels(False):
-        expected = _gradient(x, window)
-    assert is_within(found, expected, 9 * 9 * 4 * UNIT[np.dtype(dtype)])
+        as_numpy, expected = _both(x, window)
+    assert np.array_equal(pooled, as_numpy, equal_nan=True)
+    assert is_within(found, expected, 25 * 25 * 4 * UNIT[np.dtype(dtype)])
     assert np.array_equal(found != 0, expected != 0)
 
 

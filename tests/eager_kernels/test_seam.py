@@ -94,3 +94,16 @@ assert os.waitpid(child, 0)[1] == 0
 def test_in_a_child_process():
     """The pool's threads have stayed behind; fork warns of them, from Python 3.12 on."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKED], check=True)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, 1.5, 2**70, np.float32(1)])
+def test_what_is_no_number_runs_no_kernel(wrong):
+    """Nor does its error wait for whatever Python does next."""
+    run = kernels.kernel_of("gelu", np.dtype(np.float32))
+    x, out = numbers(3000, np.float32), np.zeros(3000, np.float32)
+    for given in ((wrong, 0, x, out, 3000), (1, wrong, x, out, 3000), (1, 0, x, out, wrong)):
+        with pytest.raises((TypeError, OverflowError)):
+            run(*given)
+        assert not out.any()
+    assert run(np.int64(1), np.uint8(0), x, out, np.int64(3000)) == 0
+    assert np.array_equal(out, torch.nn.functional.gelu(torch.from_numpy(x)).numpy())

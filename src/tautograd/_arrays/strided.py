@@ -87,6 +87,11 @@ def has_memory(array: Any) -> bool:
     return type(array) is np.ndarray or hasattr(array, "strided")
 
 
+def is_distributed(array: Any) -> bool:
+    """Whether each of several processes holds a part of an array; its functions give all of them the same elements."""
+    return getattr(array, "is_distributed_array", False)
+
+
 def storage_of(array: Any) -> Any:
     """The array that owns the memory that an array views."""
     if type(array) is not np.ndarray and hasattr(array, "storage"):
@@ -140,9 +145,15 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
             farthest = _FARTHEST // array.dtype.itemsize * array.dtype.itemsize
             strides = [max(-farthest, min(step, farthest)) for step in strides]
             return np.ndarray(shape, array.dtype, room, 0, strides)
+    dtype = array.dtype
+    if (
+        dtype.isbuiltin == 2
+    ):  # NumPy does not know its name in the interface that `as_strided` goes by
+        array = array.view(f"u{dtype.itemsize}")
     if offset:
         array = np.lib.stride_tricks.as_strided(array, (2,), (offset,))[1:]
-    return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+    found = np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+    return found if found.dtype is dtype else found.view(dtype)
 
 
 def view_strides(

@@ -59,13 +59,20 @@ def lower(value: Any) -> Any:
     return value
 
 
+def _is_raw(value: Any) -> bool:
+    """Whether this is an array: NumPy's, a batch of arrays, one that records, one on a GPU."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return True
+    return hasattr(type(value), "__array_function__") and not isinstance(value, Tensor)
+
+
 def _constants(value: Any) -> Any:
     """Raw arrays that meet lifted tensors are constants."""
     if isinstance(value, Lifted):
         return value.tensor
-    if isinstance(value, (np.ndarray, np.generic)):
+    if _is_raw(value):
         return make(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(v, (Lifted, np.ndarray)) for v in value):
+    if isinstance(value, (list, tuple)) and any(map(_is_raw, value)):
         return type(value)(_constants(v) for v in value)
     return value
 
@@ -74,6 +81,7 @@ class Lifted(ArrayAttributes, NDArrayOperatorsMixin):
     """A tensor that stands where an array stands."""
 
     __slots__ = ("tensor",)
+    takes_precedence = True  # over other array types, which are constants here
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor

@@ -51,10 +51,21 @@ def counted(function: Any) -> None:
         _ask_for(function)
 
 
-def _ask_for(function: Any) -> None:
+def wanted(*functions: Any) -> None:
+    """Let functions that call nothing of the program's (those of a compiled step, which are called often as soon as
+    they are there) run as machine code of what they say, where Python's functions are called from machine code."""
+    if _never or is_off():
+        return
+    if _at_once:
+        _made(*functions)
+    else:
+        _ask_for(*functions)
+
+
+def _ask_for(*functions: Any) -> None:
     global _worker
     with _lock:
-        _asked.append(function)
+        _asked.extend(functions)
         if _worker is not None:
             return
         thread = threading.Thread(target=_work, name="tautograd-recorders", daemon=True)
@@ -78,10 +89,11 @@ def _work() -> None:
             _made(function)
 
 
-def _made(function: Any) -> None:
+def _made(*functions: Any) -> None:
     with making:  # so that a child of a fork finds no module of which half is imported
         maker = importlib.import_module(MAKER)
-    maker.install(function)
+    for function in functions:
+        maker.install(function)
 
 
 def _after_fork() -> None:

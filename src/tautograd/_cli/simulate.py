@@ -196,7 +196,7 @@ def _check(namespace: argparse.Namespace) -> None:
 
 def _step(namespace: argparse.Namespace) -> Step | int:
     """The recorded step, or the status of a script that failed."""
-    from tautograd.distributed._simulation.measure import cores
+    from tautograd.distributed._simulation.shared_cores import cores
     from tautograd.distributed._simulation.steps import step_of
 
     if namespace.recording is not None:

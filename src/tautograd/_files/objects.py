@@ -180,7 +180,8 @@ def _restore(target: Any, state: Any) -> None:
             raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
         return
     attributes, slots = state if isinstance(state, tuple) else (state, None)
-    vars(target).update(attributes or {})
+    if attributes:  # of a class with slots alone there is no dictionary
+        vars(target).update(attributes)
     for key, value in (slots or {}).items():
         setattr(target, key, value)
 
@@ -333,7 +334,7 @@ class TrustingUnpickler(pickle.Unpickler):
 REBUILDING = frozenset(
     ("torch._utils", name)
     for name in (
-        *("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
+        *("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter"),
         "_rebuild_parameter_with_state",
     )
 ) | {

@@ -25,6 +25,7 @@ from typing import IO, Any
 from .._arrays.devices import device
 from .allowance import Allowance
 from .archive import Archive
+from .legacy import LegacyArchive, is_legacy
 from .pickle_machine import PickleMachine
 from .refusals import DamagedFile, UnsafeFile, shown
 from .results import ResultCheck
@@ -45,6 +46,11 @@ def read(
     `objects` allows modules and optimizers to be rebuilt; `trusted` allows the file to run what it names.
     """
     try:
+        if is_legacy(file):
+            old = LegacyArchive(file)
+            found = _read(old, where, objects, trusted)
+            file.seek(old.end)  # where another may begin
+            return found
         _check_is_archive(file)
         file.seek(0)
         return _read(Archive(file), where, objects, trusted)
@@ -80,12 +86,12 @@ def _check_is_archive(file: IO[bytes]) -> None:
             "or damaged; nothing was loaded"
         )
     raise RuntimeError(
-        "the file is no zip archive, and so none that torch.save has written since PyTorch 1.6; "
-        "older ones, which are pickles, are not loaded because that can run code"
+        "Invalid magic number; corrupt file? It is no zip archive, nor does it begin as torch.save's "
+        "older files do. Other pickles are not loaded, because that can run code"
     )
 
 
-def _read(archive: Archive, where: device | None, objects: bool, trusted: bool) -> Any:
+def _read(archive: Any, where: device | None, objects: bool, trusted: bool) -> Any:
     from ..nn.parameter import Parameter
 
     names = [n for n in archive.names() if n.endswith("/data.pkl") or n == "data.pkl"]

@@ -68,6 +68,7 @@ class Storages:
     """The storages of a file, each read on first use."""
 
     def __init__(self, archive: Archive, prefix: str, allowance: Allowance) -> None:
+        self.legacy = not isinstance(archive, Archive)
         self._archive = archive
         self._prefix = prefix
         self._allowance = allowance
@@ -77,6 +78,8 @@ class Storages:
         self._swap = self._byte_order() == b"big"
 
     def _byte_order(self) -> bytes:
+        if self.legacy:  # always this one, whichever machine wrote it
+            return b"little"
         record = self._archive.find(self._prefix + "byteorder")
         if record is None:
             return assumed_order

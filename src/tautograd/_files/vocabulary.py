@@ -81,6 +81,11 @@ IDENTIFIED = (Tensor, dtype_class, layout, device)
 """Types of values that are hashed by identity, or as good as."""
 
 
+def known_name(module: str, name: str) -> Any:
+    """What a name on the list means, or None."""
+    return _NAMES.get(("builtins" if module == "__builtin__" else module, name))
+
+
 class TorchVocabulary:
     """The names in one file's pickle; `attributed` becomes true once a tensor has attributes."""
 
@@ -95,7 +100,7 @@ class TorchVocabulary:
 
     def find(self, module: str, name: str) -> Any:
         """The meaning of a name; raises for any that is not on the list."""
-        found = _NAMES.get(("builtins" if module == "__builtin__" else module, name))
+        found = known_name(module, name)
         if found is not None:
             return found
         full = shown(f"{module}.{name}")
@@ -125,6 +130,14 @@ class TorchVocabulary:
 
     def refer(self, reference: Any) -> Any:
         """The memory of a tensor."""
+        if type(reference) is tuple and self.storages.legacy:
+            if len(reference) == 4 and reference[0] == "module":  # a class, with its source
+                return reference[1]
+            if len(reference) == 6:
+                *reference, view = reference
+                reference = tuple(reference)
+                if view is not None:
+                    raise DamagedFile("a storage in the pickle is a part of another one")
         if type(reference) is not tuple or len(reference) != 5:
             raise DamagedFile("the pickle refers to what is no storage")
         word, kind, key, place, size = reference
@@ -186,6 +199,12 @@ class TorchVocabulary:
         if requires_grad:
             tensor.requires_grad = True
         return tensor
+
+    def tensor_of_old(self, args: tuple[Any, ...]) -> Tensor:
+        """`_rebuild_tensor`, which said nothing of gradients."""
+        if len(args) != 4:
+            raise DamagedFile("a tensor in the file is not described")
+        return self.tensor((*args, False, OrderedDict()))
 
     def tensor_of_bytes(self, args: tuple[Any, ...]) -> Tensor:
         """`_rebuild_tensor_v3`: a dtype without its own storage type, stored as bytes."""
@@ -279,6 +298,7 @@ def _charged(maker: PlainMaker) -> Maker:
 
 
 _TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
+_OF_OLD = _named("torch._utils", "_rebuild_tensor", TorchVocabulary.tensor_of_old)
 _OF_BYTES = _named("torch._utils", "_rebuild_tensor_v3", TorchVocabulary.tensor_of_bytes)
 _PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
 _named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
@@ -289,6 +309,7 @@ _named(
 _named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
 _CLASS_OF = {
     _TENSOR: _NAMES["torch", "Tensor"],
+    _OF_OLD: _NAMES["torch", "Tensor"],
     _OF_BYTES: _NAMES["torch", "Tensor"],
     _PARAMETER: _NAMES["torch.nn.parameter", "Parameter"],
 }

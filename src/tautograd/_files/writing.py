@@ -71,8 +71,12 @@ _PythonPickler: Any = pickle._Pickler  # not in the standard library's stubs
 class Pickler(_PythonPickler):  # type: ignore[misc]
     """Python's own pickler for plain data (the C one checks that names can be imported)."""
 
+    legacy = False  # a storage's reference of before PyTorch 1.6 also says of what it is a view
+
     def persistent_id(self, obj: Any) -> Any:
-        return obj.id if isinstance(obj, _Storage) else None
+        if not isinstance(obj, _Storage):
+            return None
+        return (*obj.id, None) if self.legacy else obj.id
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         if isinstance(obj, Name):
@@ -223,6 +227,10 @@ class Writer:
             )
         return number
 
+    def kind_of(self, number: int, default: Any) -> Any:
+        """The dtype with which a storage was written; it has none if it is empty."""
+        return self._kinds.get(number, default)
+
     def _storage(self, storage: Any, where: str) -> _Storage:
         """A storage without a tensor: only its memory."""
         typed = hasattr(storage, "dtype")
@@ -281,18 +289,28 @@ def _class_name(kind: type) -> Name:
     return _name(kind.__module__, kind.__qualname__)
 
 
-def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
-    """Write an object as `torch.save` would."""
+def pickled(obj: Any, protocol: int = 2, *, legacy: bool = False) -> tuple[bytes, Writer]:
+    """An object's pickle, and the writer that has the memory of its tensors."""
     writer, text = Writer(), io.BytesIO()
+    pickler: Any = Pickler(text, protocol=protocol)
+    pickler.legacy = legacy
     try:
-        Pickler(text, protocol=2).dump(writer.plain(obj))
+        pickler.dump(writer.plain(obj))
     except NotPlain:  # whole objects, by Python's rules
         from .objects import ObjectPickler
 
         writer, text = Writer(), io.BytesIO()
-        ObjectPickler(text, writer, protocol=2).dump(obj)
+        pickler = ObjectPickler(text, writer, protocol=protocol)
+        pickler.legacy = legacy
+        pickler.dump(obj)
+    return text.getvalue(), writer
+
+
+def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
+    """Write an object as `torch.save` would."""
+    text, writer = pickled(obj)
     archive = ZipFile(file, "w", zipfile.ZIP_STORED)
-    _put_all(archive, name, text.getvalue(), writer.storages)
+    _put_all(archive, name, text, writer.storages)
     archive.close()
 
 

@@ -26,8 +26,9 @@ LONG = 1 << 15
 _FASTCALL = 0x0080  # METH_FASTCALL
 _DATA = 16  # bytes from the start of NumPy's array object to the address of its memory
 _USED = {
-    "PyLong_AsSsize_t": "i64 (ptr)",
+    "PyNumber_AsSsize_t": "i64 (ptr, ptr)",  # NumPy's numbers, too
     "PyFloat_AsDouble": "double (ptr)",
+    "PyErr_Occurred": "ptr ()",
     "PyLong_FromLong": "ptr (i64)",
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
@@ -63,7 +64,7 @@ def load(source: Source, dtype: Any) -> Callable[..., Any] | None:
         ]
     )
     code, _ = store.compiled(text)
-    symbols = symbols_of(_USED) | thread_pool.symbols()
+    symbols = symbols_of(_USED) | thread_pool.symbols() | {"too_large": id(OverflowError)}
     if found is not None:
         symbols |= {f"taut.{name}": address for name, address in found.addresses.items()}
     loaded = jit.Loaded(code, symbols)
@@ -82,7 +83,7 @@ def _finds_addresses() -> bool:
 
 
 def _declarations(alone: bool) -> list[str]:
-    lines = []
+    lines = ["@too_large = external global i8"]
     for name, kind in _USED.items():
         result, _, given = kind.partition(" ")
         lines.append(f"declare {result} @{name}{given}")
@@ -96,6 +97,20 @@ def _declarations(alone: bool) -> list[str]:
             "declare void @taut.set_threads(i32)",
         ]
     return lines
+
+
+def _checked(o: str, compare: str) -> list[str]:
+    """What converts an argument gives minus one where it is no number: then nothing may run."""
+    name, minus_one = o.removeprefix("%"), "-1" if "i64" in compare else "-1.0"
+    return [
+        f"  {o}m = {compare} {o}v, {minus_one}",
+        f"  br i1 {o}m, label %{name}.ask, label %{name}.good",
+        f"{name}.ask:",
+        f"  {o}e = call ptr @PyErr_Occurred()",
+        f"  {o}n = icmp eq ptr {o}e, null",
+        f"  br i1 {o}n, label %{name}.good, label %failed",
+        f"{name}.good:",
+    ]
 
 
 def _entry(signature: str, alone: bool) -> str:
@@ -114,9 +129,11 @@ def _entry(signature: str, alone: bool) -> str:
             lines.append(f"  {o}d = getelementptr i8, ptr {o}, i64 {_DATA}")
             lines.append(f"  {o}v = load ptr, ptr {o}d")
         elif kind == "n":
-            lines.append(f"  {o}v = call i64 @PyLong_AsSsize_t(ptr {o})")
+            lines.append(f"  {o}v = call i64 @PyNumber_AsSsize_t(ptr {o}, ptr @too_large)")
         else:
             lines.append(f"  {o}v = call double @PyFloat_AsDouble(ptr {o})")
+        if kind != "a":
+            lines += _checked(o, "icmp eq i64" if kind == "n" else "fcmp oeq double")
         if place >= 2:
             stored = {"a": "ptr", "n": "i64", "x": "double"}[kind]
             lines.append(f"  {o}s = getelementptr i64, ptr %args, i64 {place - 2}")
@@ -144,6 +161,8 @@ def _entry(signature: str, alone: bool) -> str:
         *after,
         "  call void @PyEval_RestoreThread(ptr %thread)",
         "  br label %done",
+        "failed:",
+        "  ret ptr null",
         "done:",
         "  %result = call ptr @PyLong_FromLong(i64 0)",
         "  ret ptr %result",

@@ -1,4 +1,4 @@
-"""Convolutions in one and two dimensions with steps of one, straight from the image: no columns are made.
+"""Convolutions in one and two dimensions, straight from the image: no columns are made.
 
 An image is copied once, between the zeros of its padding, into memory that stays in the cache. There a row of outputs
 and the row after it follow each other at the image's own pitch, so all positions are one long run: position `p` of an
@@ -9,6 +9,10 @@ another, by all output channels each time: else it would be read anew for every 
 
     out[o, p]      = b[o] + Σ w[o, c, k] · x[c, p + offset(k)]
     dw[o, c, k]    = Σ_p g[o, p] · x[c, p + offset(k)]
+
+With steps larger than one, what lies a step apart is copied side by side: an image becomes as many planes as there are
+remainders (phases), and a place of the kernel is an offset in one of them. The other way round an output has
+phases, of which each is a convolution with some of the kernel's places.
 
 A unit is a run of images with memory of its own (`scratch`).
 """
@@ -21,7 +25,7 @@ from typing import NamedTuple
 
 from .._compile.native.llvm.algebra import Term, fma
 from .._compile.native.llvm.jit import host
-from .writer import BEGIN, END, Variable, Writer
+from .writer import BEGIN, END, INT64, Variable, Writer
 
 # Output channels by vectors of positions that fit into the registers: of AVX-512, and of all others.
 _WIDE = ((8, 3), (4, 4), (2, 6), (1, 8))
@@ -66,9 +70,17 @@ def _by_parts(
 
 
 def _copy_rows(
-    w: Writer, source: str, target: str, rows: str, width: str, pitches: tuple[str, str]
+    w: Writer,
+    source: str,
+    target: str,
+    rows: str,
+    width: str,
+    pitches: tuple[str, str],
+    step: str = "1",
 ) -> None:
-    """Rows of numbers from one pitch to another."""
+    """Rows of numbers from one pitch to another, where they may lie a step apart."""
+    beside = w.code.new(f"icmp eq i64 {step}, 1")
+    apart = w.code.new(f"xor i1 {beside}, true")
     with w.each("0", rows) as row:
         from_row = w.at(source, w.times(row, pitches[0]))
         to_row = w.at(target, w.times(row, pitches[1]))
@@ -76,7 +88,10 @@ def _copy_rows(
         def body(index: str, mask: str | None, a: str = from_row, b: str = to_row) -> None:
             w.store(w.load(w.at(a, index), mask), w.at(b, index), mask)
 
-        w.vectors(width, body)
+        with w.code.when(beside):
+            w.vectors(width, body)
+        with w.code.when(apart), w.each("0", width) as index:
+            w.store_one(w.load_one(w.at(from_row, index)), w.at(to_row, w.times(index, step)))
 
 
 def _images_of(w: Writer, unit: str, batch: str, units: str) -> tuple[str, str]:
@@ -85,55 +100,49 @@ def _images_of(w: Writer, unit: str, batch: str, units: str) -> tuple[str, str]:
 
 
 CONVOLUTION_NUMBERS = (
-    "batch",
-    "units",
-    "channels",
-    "height",
-    "width",
-    "outputs",
-    "kernel_height",
-    "kernel_width",
-    "out_height",
-    "out_width",
-    "offset",
-    "step_down",
-    "step_right",
-    "groups",
-    "padded",
-    "pitch",
-    "run",
-    "room",
-    "rows",
+    *("batch", "units", "channels", "height", "width", "outputs", "places"),
+    *("out_height", "out_width", "phases", "out_down", "out_right", "groups"),
+    *("top", "left", "step_down", "step_right", "padded", "plane", "pitch", "run", "room", "rows"),
 )
 """What both kernels are told of the geometry.
 
-`offset` is where an image's first element lies in its padded plane, of `padded` elements in rows of `pitch`;
-`step_down` and `step_right` are the distances between neighbouring places of the kernel; `run` is how many positions
+A channel of an image has `padded` elements in a plane for each phase, of `plane` elements in rows of `pitch`; `top` and
+`left` are its padding, `step_down` and `step_right` the steps that make its phases. `places` are those of the whole
+kernel. Outputs have `phases` whose elements lie `out_down` and `out_right` apart. `run` is how many positions
 an output channel has room for, `room` how many numbers a unit has, and `rows` how many rows of outputs are done at
 once.
 """
+PHASE_NUMBERS = ("places", "first_place", "first_weight", "rows", "columns", "start")
+"""What is known of a phase of the outputs: its places of the kernel, where their offsets and weights begin, its rows
+and columns, and where its first element lies in the output's plane."""
 
 
 def convolution(w: Writer) -> None:
-    """`(x, weight, bias, out, scratch, *numbers)`."""
-    x, weight, bias, out, scratch, *numbers = w.arguments()
+    """`(x, weight, bias, out, scratch, offsets, phases, *numbers)`: those two are whole numbers."""
+    x, weight, bias, out, scratch, offsets, phases, *numbers = w.arguments()
     n = dict(zip(CONVOLUTION_NUMBERS, numbers, strict=True))
     inner, outer = w.over(n["channels"], n["groups"]), w.over(n["outputs"], n["groups"])
-    places = w.times(n["kernel_height"], n["kernel_width"])
-    each_weight = w.times(inner, places)  # of one output channel
-    plane, out_plane = w.times(n["height"], n["width"]), w.times(n["out_height"], n["out_width"])
+    out_plane = w.times(n["out_height"], n["out_width"])
     tiles = _WIDE if _has_many_registers() else _NARROW
     with w.each(BEGIN, END) as unit:
         image_room = w.at(scratch, w.times(unit, n["room"]))
         run_room = w.at(image_room, w.minus(n["room"], w.times(n["run"], tiles[0][0])))
         first, last = _images_of(w, unit, n["batch"], n["units"])
         with w.each(first, last) as image:
-            _pad(w, x, image, image_room, n, plane)
-            with w.each("0", n["groups"]) as group:
+            _pad(w, x, image, image_room, n)
+            with w.each("0", n["groups"]) as group, w.each("0", n["phases"]) as phase:
                 source = w.at(image_room, w.times(w.times(group, inner), n["padded"]))
                 first_output = w.times(group, outer)
+                here = w.at(phases, w.times(phase, len(PHASE_NUMBERS)), INT64)
+                f = {name: _whole(w, here, str(place)) for place, name in enumerate(PHASE_NUMBERS)}
+                each_weight = w.times(inner, f["places"])
+                phase_weight = w.at(weight, f["first_weight"])
+                kernel = _Kernel(
+                    f["places"], w.at(offsets, f["first_place"], INT64), each_weight, inner
+                )
+                target = w.at(out, f["start"])
 
-                with _stretches(w, n["out_height"], n["rows"]) as (row, end):
+                with _stretches(w, f["rows"], n["rows"]) as (row, end):
 
                     def block(
                         start: str,
@@ -143,25 +152,30 @@ def convolution(w: Writer) -> None:
                         image: str = image,
                         row: str = row,
                         end: str = end,
+                        kernel: _Kernel = kernel,
+                        phase_weight: str = phase_weight,
+                        columns: str = f["columns"],
+                        target: str = target,
                     ) -> None:
                         output = w.plus(first_output, start)
-                        weights = w.at(weight, w.times(output, each_weight))
+                        weights = w.at(phase_weight, w.times(output, kernel.each_weight))
                         vectors = dict(tiles)[size]
                         here, stop = w.times(row, n["pitch"]), w.times(end, n["pitch"])
                         with w.each(here, stop, vectors * w.lanes) as p:
                             tile = _Tile(size, vectors, output, p)
-                            _tile(w, n, tile, source, (weights, each_weight, inner), bias, run_room)
+                            _tile(w, n, tile, source, weights, kernel, bias, run_room)
                         which = w.plus(w.times(image, n["outputs"]), output)
-                        first_row = w.times(row, n["out_width"])
+                        line = w.times(n["out_width"], n["out_down"])
                         for o in range(size):
                             plane_of = w.times(w.plus(which, o), out_plane)
                             _copy_rows(
                                 w,
                                 w.at(run_room, w.plus(w.times(n["run"], o), here)),
-                                w.at(out, w.plus(plane_of, first_row)),
+                                w.at(target, w.plus(plane_of, w.times(row, line))),
                                 w.minus(end, row),
-                                n["out_width"],
-                                (n["pitch"], n["out_width"]),
+                                columns,
+                                (n["pitch"], line),
+                                n["out_right"],
                             )
 
                     _by_parts(w, outer, [size for size, _ in tiles], block)
@@ -176,12 +190,49 @@ def _stretches(w: Writer, count: str, length: str | int) -> Iterator[tuple[str, 
         yield first, w.least(w.plus(first, length), count)
 
 
-def _pad(w: Writer, x: str, image: str, room: str, n: dict[str, str], plane: str) -> None:
-    """All channels of an image into their padded planes."""
+def _pad(w: Writer, x: str, image: str, room: str, n: dict[str, str]) -> None:
+    """All channels of an image into their padded planes, a plane for each phase."""
+    plane = w.times(n["height"], n["width"])
+    single = w.code.new(f"icmp eq i64 {w.times(n['step_down'], n['step_right'])}, 1")
+    several = w.code.new(f"xor i1 {single}, true")
     with w.each("0", n["channels"]) as channel:
         source = w.at(x, w.times(w.plus(w.times(image, n["channels"]), channel), plane))
-        target = w.at(room, w.plus(w.times(channel, n["padded"]), n["offset"]))
-        _copy_rows(w, source, target, n["height"], n["width"], (n["width"], n["pitch"]))
+        target = w.at(room, w.times(channel, n["padded"]))
+        with w.code.when(single):
+            inside = w.at(target, w.plus(w.times(n["top"], n["pitch"]), n["left"]))
+            pitches = n["width"], n["pitch"]
+            _copy_rows(w, source, inside, n["height"], n["width"], pitches)
+        with w.code.when(several), w.each("0", n["height"]) as y:
+            down = w.plus(y, n["top"])
+            phase = w.times(w.remainder(down, n["step_down"]), n["step_right"])
+            line = w.times(w.over(down, n["step_down"]), n["pitch"])
+            from_row = w.at(source, w.times(y, n["width"]))
+            with w.each("0", n["step_right"]) as right:
+                # The first element of the row whose place among its padding has this remainder.
+                less = w.times(n["left"], w.minus(n["step_right"], 1))
+                start = w.remainder(w.plus(right, less), n["step_right"])
+                column = w.over(w.plus(start, n["left"]), n["step_right"])
+                here = w.plus(w.times(w.plus(phase, right), n["plane"]), line)
+                to_row = w.at(target, w.plus(here, column))
+                _gather(w, from_row, to_row, (start, n["width"]), n["step_right"])
+
+
+def _gather(w: Writer, source: str, target: str, span: tuple[str, str], step: str) -> None:
+    """Numbers a step apart, side by side."""
+    start, stop = span
+    count = w.over(w.plus(w.minus(w.most(stop, start), start), w.minus(step, 1)), step)
+    with w.each("0", count) as index:
+        value = w.load_one(w.at(source, w.plus(start, w.times(index, step))))
+        w.store_one(value, w.at(target, index))
+
+
+class _Kernel(NamedTuple):
+    """Places of a kernel: how many, their offsets, the weights of an output channel, the channels that it reads."""
+
+    places: str
+    offsets: str
+    each_weight: str
+    inner: str
 
 
 def _tile(
@@ -189,47 +240,48 @@ def _tile(
     n: dict[str, str],
     tile: _Tile,
     source: str,
-    weight: tuple[str, str, str],
+    weights: str,
+    kernel: _Kernel,
     bias: str,
     run_room: str,
 ) -> None:
     """Some output channels at some vectors of positions."""
     size, vectors, output, p = tile
-    weights, each_weight, inner = weight
     totals: list[list[Variable]] = []
     for o in range(size):
         first = w.splat(w.load_one(w.at(bias, w.plus(output, o))))
         totals.append([w.variable(first) for _ in range(vectors)])
-    rows = [w.at(weights, w.times(each_weight, o)) for o in range(size)]
-    with w.each("0", inner) as channel:
+    rows = [w.at(weights, w.times(kernel.each_weight, o)) for o in range(size)]
+    with w.each("0", kernel.inner) as channel:
         plane = w.at(source, w.plus(w.times(channel, n["padded"]), p))
-        taken = w.times(channel, w.times(n["kernel_height"], n["kernel_width"]))
-        with w.each("0", n["kernel_height"]) as down:
-            line = w.at(plane, w.times(down, n["step_down"]))
-            from_here = w.plus(taken, w.times(down, n["kernel_width"]))
-            with w.each("0", n["kernel_width"]) as right:
-                place = w.at(line, w.times(right, n["step_right"]))
-                values = [w.load(w.at(place, str(v * w.lanes))) for v in range(vectors)]
-                which = w.plus(from_here, right)
-                for o in range(size):
-                    factor = w.splat(w.load_one(w.at(rows[o], which)))
-                    for v in range(vectors):
-                        totals[o][v].set(fma(values[v], factor, totals[o][v].get()))
+        taken = w.times(channel, kernel.places)
+        with w.each("0", kernel.places) as number:
+            place = w.at(plane, _whole(w, kernel.offsets, number))
+            values = [w.load(w.at(place, str(v * w.lanes))) for v in range(vectors)]
+            which = w.plus(taken, number)
+            for o in range(size):
+                factor = w.splat(w.load_one(w.at(rows[o], which)))
+                for v in range(vectors):
+                    totals[o][v].set(fma(values[v], factor, totals[o][v].get()))
     for o in range(size):
         target = w.at(run_room, w.plus(w.times(n["run"], o), p))
         for v in range(vectors):
             w.store(totals[o][v].get(), w.at(target, str(v * w.lanes)))
 
 
+def _whole(w: Writer, table: str, index: str) -> str:
+    """A whole number of a table."""
+    return w.load_one(w.at(table, index, INT64), INT64).value.text
+
+
 def convolution_weight(w: Writer) -> None:
-    """`(x, g, totals, scratch, *numbers)`: each unit's share of the weight's gradient is added to its totals."""
-    x, g, totals, scratch, *numbers = w.arguments()
+    """`(x, g, totals, scratch, offsets, *numbers)`: a unit's share of the weight's gradient is added to its totals."""
+    x, g, totals, scratch, offsets, *numbers = w.arguments()
     n = dict(zip(CONVOLUTION_NUMBERS, numbers, strict=True))
     inner, outer = w.over(n["channels"], n["groups"]), w.over(n["outputs"], n["groups"])
-    places = w.times(n["kernel_height"], n["kernel_width"])
-    each_weight = w.times(inner, places)
+    each_weight = w.times(inner, n["places"])
     positions = w.times(n["out_height"], n["pitch"])
-    plane, out_plane = w.times(n["height"], n["width"]), w.times(n["out_height"], n["out_width"])
+    out_plane = w.times(n["out_height"], n["out_width"])
     blocks = _WIDE_WEIGHT if _has_many_registers() else _NARROW_WEIGHT
     with w.each(BEGIN, END) as unit:
         image_room = w.at(scratch, w.times(unit, n["room"]))
@@ -237,7 +289,7 @@ def convolution_weight(w: Writer) -> None:
         total = w.at(totals, w.times(unit, w.times(n["outputs"], each_weight)))
         first, last = _images_of(w, unit, n["batch"], n["units"])
         with w.each(first, last) as image:
-            _pad(w, x, image, image_room, n, plane)
+            _pad(w, x, image, image_room, n)
             with w.each("0", n["outputs"]) as output:
                 which = w.plus(w.times(image, n["outputs"]), output)
                 _copy_rows(
@@ -266,18 +318,19 @@ def convolution_weight(w: Writer) -> None:
                         here = w.at(total, w.times(output, each_weight))
                         with w.each("0", inner) as channel:
                             plane = w.at(source, w.times(channel, n["padded"]))
-                            taken = w.times(channel, places)
-                            with w.each("0", n["kernel_height"]) as down:
-                                line = w.at(plane, w.times(down, n["step_down"]))
-                                before = w.plus(taken, w.times(down, n["kernel_width"]))
+                            taken = w.times(channel, n["places"])
 
-                                def along(right: str, count: int) -> None:
-                                    place = w.at(line, w.times(right, n["step_right"]))
-                                    target = w.at(here, w.plus(before, right))
-                                    tile = size, count, stretch
-                                    _products(w, n, tile, gradients, place, (target, each_weight))
+                            def at_places(first: str, count: int) -> None:
+                                numbers = [w.plus(first, k) for k in range(count)]
+                                places = [
+                                    w.at(plane, _whole(w, offsets, number)) for number in numbers
+                                ]
+                                target = w.at(here, w.plus(taken, first))
+                                _products(
+                                    w, n, (size, stretch), gradients, places, (target, each_weight)
+                                )
 
-                                _by_parts(w, n["kernel_width"], _PLACES, along)
+                            _by_parts(w, n["places"], _PLACES, at_places)
 
                     _by_parts(w, outer, blocks, block)
 
@@ -285,30 +338,29 @@ def convolution_weight(w: Writer) -> None:
 def _products(
     w: Writer,
     n: dict[str, str],
-    tile: tuple[int, int, tuple[str, str]],
+    tile: tuple[int, tuple[str, str]],
     gradients: str,
-    place: str,
+    places: list[str],
     result: tuple[str, str],
 ) -> None:
-    """Sums over a stretch of positions for some output channels and neighbouring places of the kernel."""
-    size, count, stretch = tile
+    """Sums over a stretch of positions for some output channels and some places of the kernel."""
+    size, stretch = tile
     target, each_weight = result
     zero = w.constant(0.0)
-    totals = [[w.variable(zero) for _ in range(count)] for _ in range(size)]
+    totals = [[w.variable(zero) for _ in places] for _ in range(size)]
     with w.each(*stretch, w.lanes) as p:
-        shifts = [w.times(n["step_right"], k) for k in range(count)]
-        values = [w.load(w.at(place, w.plus(p, shift))) for shift in shifts]
+        values = [w.load(w.at(place, p)) for place in places]
         for o in range(size):
             gradient: Term = w.load(w.at(gradients, w.plus(p, w.times(n["run"], o))))
-            for k in range(count):
-                totals[o][k].set(fma(gradient, values[k], totals[o][k].get()))
+            for k, value in enumerate(values):
+                totals[o][k].set(fma(gradient, value, totals[o][k].get()))
     for o in range(size):
-        for k in range(count):
+        for k in range(len(places)):
             here = w.at(w.at(target, w.times(each_weight, o)), str(k))
             w.store_one(w.load_one(here) + w.total(totals[o][k].get()), here)
 
 
 CONVOLUTION = {
-    "convolution": ("aaaaa" + "n" * len(CONVOLUTION_NUMBERS), convolution),
-    "convolution_weight": ("aaaa" + "n" * len(CONVOLUTION_NUMBERS), convolution_weight),
+    "convolution": ("aaaaaaa" + "n" * len(CONVOLUTION_NUMBERS), convolution),
+    "convolution_weight": ("aaaaa" + "n" * len(CONVOLUTION_NUMBERS), convolution_weight),
 }

@@ -7,7 +7,7 @@ error is that of rounding the result, however long the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -102,6 +102,10 @@ class Writer:
         less = self.code.new(f"icmp slt i64 {a}, {b}")
         return self.code.new(f"select i1 {less}, i64 {a}, i64 {b}")
 
+    def most(self, a: str, b: str | int) -> str:
+        more = self.code.new(f"icmp sgt i64 {a}, {b}")
+        return self.code.new(f"select i1 {more}, i64 {a}, i64 {b}")
+
     # --- memory -------------------------------------------------------------------------------------
 
     def at(self, pointer: str, index: str, dtype: Any = None) -> str:
@@ -150,6 +154,14 @@ class Writer:
 
     def store_one(self, term: Term, address: str) -> None:
         self.code.do(f"store {term.value.typed}, ptr {address}")
+
+    def shuffled(self, one: Term, other: Term, places: Sequence[int]) -> Term:
+        """A vector of numbers from two, by their places in the first and then the second."""
+        numbers = ", ".join(f"i32 {place}" for place in places)
+        text = self.code.new(
+            f"shufflevector {one.value.typed}, {other.value.typed}, <{len(places)} x i32> <{numbers}>"
+        )
+        return Term(self.code, Value(text, one.dtype, len(places)))
 
     # --- loops --------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ PRIVATE_AND_KNOWN = frozenset(
         "torch.distributed.algorithms._checkpoint",
         "torch.distributed._composable",
         "torch.utils._foreach_utils",
+        "torch.fx._symbolic_trace",
         "torch.distributed._tensor",  # only there: `torch._tensor` is another matter
     )
 )

@@ -9,12 +9,16 @@ from .._tensor.tensor import Tensor
 from .declare.elementwise_calls import require_tensor
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: Any, message: str) -> Any:
     """`assert condition, message`."""
     if type(condition) is not Tensor and not isinstance(condition, (bool, int)):
+        shown = getattr(type(condition), "__torch_function__", None)
+        if shown is not None and not isinstance(condition, Tensor):  # a tracer's proxy
+            return condition.__torch_function__(_assert, (type(condition),), (condition, message), {})
         condition = bool(condition)
     if not condition:
         raise AssertionError(message)
+    return None
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:

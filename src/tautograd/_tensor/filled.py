@@ -1,8 +1,7 @@
-"""Tensors of one value: `zeros`, `ones`, `full`, `empty`, `eye`, their `_like` and `new_` forms."""
+"""Tensors of one value: `zeros`, `ones`, `full`, `empty`, `eye`, and their `_like` forms."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from .._arrays.strided import strided
 from .._autograd.modes import modes
 from .._autograd.views import bump
 from .._ops.declare.out_dtypes import check_layout
-from .._ops.declare.public import FUNCTIONS, attach
+from .._ops.declare.public import FUNCTIONS
 from .arguments import (
     as_element,
     as_size,
@@ -40,7 +39,7 @@ from .tensor import Tensor, make
 
 
 def unset(array: Any) -> Any:
-    """Memory whose values are not set; of a run that is recorded, or held against a record, they are always the same."""
+    """Memory whose values are not set: while a run is recorded or followed, always the same."""
     if (modes.recorder is not None or modes.deferred is not None) and type(array) is np.ndarray:
         array[...] = 0
     return array
@@ -77,7 +76,7 @@ def into(out: Tensor, shape: tuple[int, ...], name: str) -> Any:
     return out._data
 
 
-def _new(
+def new_filled(
     name: str,
     shape: tuple[int, ...],
     value: Any,
@@ -88,8 +87,8 @@ def _new(
     memory_format: Any = None,
 ) -> Tensor:
     """A new tensor of one value (None: uninitialised), or `out` filled with it."""
-    if out is not None and out.layout is not None and str(out.layout) in _SPARSE:
-        out._data = _held_nowhere(
+    if out is not None and out.layout is not None and str(out.layout) in SPARSE_LAYOUTS:
+        out._data = sparse_zeros(
             "zeros" if not value else "ones", shape, out.dtype, out.layout, out.device, False
         )._data
         bump(out)
@@ -121,17 +120,17 @@ def _new(
     return finish(array, requires_grad)
 
 
-_SPARSE = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc")
+SPARSE_LAYOUTS = ("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc")
 
 
-def _held_nowhere(
+def sparse_zeros(
     name: str, shape: tuple[int, ...], kind: Any, layout: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """A sparse tensor of zeros, none of which is stored."""
     from .._arrays.sparse.coo import empty
     from .._ops.sparse.methods import to_sparse
 
-    if name == "ones" or str(layout) not in _SPARSE:
+    if name == "ones" or str(layout) not in SPARSE_LAYOUTS:
         require_strided(name, layout)
     out = make(empty(shape, kind.numpy))
     return finish(moved(to_sparse(out, layout=layout)._data, where), requires_grad)
@@ -157,11 +156,11 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
         kind = wanted_dtype(name, dtype) or get_default_dtype()
         shape = checked_size(name, size)
         if layout is not None and str(layout) != "torch.strided":
-            return _held_nowhere(name, shape, kind, layout, as_device(device), requires_grad)
+            return sparse_zeros(name, shape, kind, layout, as_device(device), requires_grad)
         if pin_memory:
             refuse_pinned()
         check_kind_of_out(out, None if dtype is None else kind)
-        return _new(name, shape, value, kind, device, requires_grad, out, memory_format)
+        return new_filled(name, shape, value, kind, device, requires_grad, out, memory_format)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = doc
@@ -196,7 +195,9 @@ def full(
     check_kind_of_out(out, kind)
     if kind is None:
         kind = _dtype_of_number(value)
-    return _new("full", checked_size("full", size, False), value, kind, device, requires_grad, out)
+    return new_filled(
+        "full", checked_size("full", size, False), value, kind, device, requires_grad, out
+    )
 
 
 def _dtype_of_number(value: Any) -> dtype:
@@ -288,7 +289,7 @@ def scalar_tensor(
     require_strided("scalar_tensor", layout)
     kind = wanted_dtype("scalar_tensor", dtype) or get_default_dtype()
     value = number("scalar_tensor", s, "s", 1)
-    return _new("scalar_tensor", (), value, kind, device, requires_grad)
+    return new_filled("scalar_tensor", (), value, kind, device, requires_grad)
 
 
 @function
@@ -375,8 +376,8 @@ def _like(name: str, value: Any) -> Any:
             shape, plain = tuple(input.shape), name.removesuffix("_like")
             if str(layout) != "torch.strided":
                 where = as_device(device or input.device)
-                return _held_nowhere(plain, shape, kind, layout, where, requires_grad)
-            return _new(plain, shape, value, kind, device or input.device, requires_grad)
+                return sparse_zeros(plain, shape, kind, layout, where, requires_grad)
+            return new_filled(plain, shape, value, kind, device or input.device, requires_grad)
         return like(name, input, value, dtype, device, requires_grad, memory_format)
 
     create.__name__ = create.__qualname__ = name
@@ -405,143 +406,3 @@ def full_like(
     require_strided("full_like", layout)
     value = number("full_like", fill_value, "fill_value", 2)
     return like("full_like", input, value, dtype, device, requires_grad, memory_format)
-
-
-# --- with the dtype of another tensor ------------------------------------------------------------
-
-
-def _method(name: str, doc: str) -> Any:
-    def declare(fn: Any) -> Any:
-        fn.__name__ = fn.__qualname__ = name
-        fn.__doc__ = doc
-        attach(name, fn)
-        return fn
-
-    return declare
-
-
-def _new_variadic(name: str, value: Any) -> None:
-    def create(
-        self: Tensor,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-        **options: Any,
-    ) -> Tensor:
-        require_strided(name, layout)
-        size = size_argument(name, size, options)
-        if options:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
-        kind = wanted_dtype(name, dtype) or self.dtype
-        if layout is None and str(self.layout) in _SPARSE:
-            shape = checked_size(name, size)
-            where = as_device(device or self.device)
-            return _held_nowhere(name[4:], shape, kind, self.layout, where, requires_grad)
-        where = self.device if device is None else device
-        out = _new(name[4:], checked_size(name, size), value, kind, where, requires_grad)
-        if modes.vmap_levels:
-            out._data = batched_like(out._data, self._data.shape)
-        return out
-
-    _method(name, f"`{name[4:]}` with this tensor's dtype and device.")(create)
-
-
-for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
-    _new_variadic(_name, _value)
-
-
-@functools.partial(_method, "new_full")("`full` with this tensor's dtype and device.")  # type: ignore[untyped-decorator]
-def _new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    require_strided("new_full", self.layout if layout is None else layout)
-    kind = wanted_dtype("new_full", dtype) or self.dtype
-    value = number("new_full", fill_value, "fill_value", 2)
-    where = self.device if device is None else device
-    return _new("full", checked_size("new_full", size, False), value, kind, where, requires_grad)
-
-
-@functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")  # type: ignore[untyped-decorator]
-def _new_empty_strided(
-    self: Tensor,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    require_strided("new_empty_strided", layout)
-    kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
-    where = self.device if device is None else device
-    return finish(strided_array(tuple(size), tuple(stride), kind, where), requires_grad)
-
-
-@functools.partial(_method, "new_tensor")("A tensor with a copy of `data` and this tensor's dtype.")  # type: ignore[untyped-decorator]
-def _new_tensor(
-    self: Tensor,
-    data: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    require_strided("new_tensor", layout)
-    from .creation import warn_of_copy
-    from .from_data import array_from
-
-    if isinstance(data, Tensor):
-        warn_of_copy("tensor.new_tensor(sourceTensor)")
-    array = array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype)
-    return finish(put(array, self.device if device is None else device), requires_grad)
-
-
-@functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")  # type: ignore[untyped-decorator]
-def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
-    from .creation import legacy_tensor
-    from .storages import TypedStorage
-
-    if str(self.layout) in _SPARSE:
-        sizes = checked_size("new", args) if size is None else checked_size("new", size, False)
-        where = as_device(device or self.device)
-        return _held_nowhere("zeros", sizes, self.dtype, self.layout, where, False)
-    if size is not None and not args:
-        return self.new_empty(size, device=device)
-    if device is not None and as_device(device).type != self.device.type:
-        raise RuntimeError(
-            f"legacy constructor expects device type: {self.device.type} but device type: "
-            f"{as_device(device).type} was passed"
-        )
-    data = args[0] if args else None
-    if isinstance(data, Tensor) and (data.dtype, data.device) != (self.dtype, self.device):
-        raise TypeError(
-            f"expected {self.dtype} on {self.device} (got {data.dtype} on {data.device}): new() makes no "
-            "tensor of another dtype or device"
-        )
-    if isinstance(data, TypedStorage):
-        if data.dtype is not self.dtype:
-            raise RuntimeError(
-                f"new(): expected a storage of {self.dtype}, but got one of {data.dtype}"
-            )
-        return self.new_empty(0).set_(data)
-    if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
-        from .from_data import array_from
-
-        return make(put(array_from(data, self.dtype), self.device))
-    found = legacy_tensor(Tensor, *args, device=self.device)
-    return make(found._data.astype(self._data.dtype, copy=False))

@@ -16,7 +16,7 @@ from .._ops.declare.subclasses import GENERAL
 from .._ops.declare.truth_values import require_truth
 from .arguments import require_strided
 from .creation import from_numpy
-from .storages import mapped_file
+from .mapped_files import mapped_file
 from .tensor import Tensor, make
 
 

@@ -28,6 +28,13 @@ _UNFINISHED = (
     "participate in calculating loss. "
 )
 
+_ONLY_ONCE = (
+    "Expected to mark a variable ready only once. Either the parameter takes part in several reentrant backward passes "
+    "(activation checkpoints with `use_reentrant=True` around a part that is used more than once; if every iteration "
+    "does the same, `static_graph=True` allows it), or it was not part of what forward returned: return from forward "
+    "all that the loss is made of. Parameter: "
+)
+
 Hook = Callable[[Any, "GradBucket"], Future]
 
 
@@ -110,8 +117,10 @@ class Reducer:
         bucket_cap: int,
         as_views: bool,
         find_unused: bool,
+        is_static: bool = False,
     ) -> None:
-        self.group, self.as_views, self.find_unused = group, as_views, find_unused
+        self.group, self.as_views = group, as_views
+        self.find_unused, self.is_static = find_unused or is_static, is_static
         self.parameters = list(parameters)
         self.names = dict(zip(map(id, parameters), names, strict=True))
         first = min(FIRST_BUCKET, bucket_cap)
@@ -129,8 +138,12 @@ class Reducer:
         self.expects = False  # whether a backward is to be reduced
         self._ready: set[int] = set()
         self._used: set[int] = set()
+        self._touched: set[int] = set()  # got a gradient in a pass that was not to be reduced
         self._next = 0
-        self._is_ended_later = False
+        self._is_running = False  # a backward that is reduced has begun and not ended
+        # How often each parameter's gradient changes in a backward: of the first one, if all are alike.
+        self._counts: dict[int, int] = {}
+        self._static_counts: dict[int, int] | None = None
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._arrived)
             for parameter in self.parameters
@@ -143,18 +156,23 @@ class Reducer:
         if self.expects and not self._ready and self._next:
             raise RuntimeError(_UNFINISHED)
         self.expects = True
-        self._is_ended_later = False
+        self._is_running = False
+        self._counts.clear()
         self._ready.clear()
         self._used.clear()
         self._next = 0
         for bucket in self.buckets:
             bucket.pending = len(bucket.parameters)
             bucket.future = None
-        if outputs is not None:
+        if outputs is not None and not self.is_static:
             used = reached_from(outputs)
             for parameter in self.parameters:
                 if id(parameter) not in used:
                     self._mark(parameter, False)
+
+    def skip(self) -> None:
+        """Before a backward that is not to be reduced."""
+        self.expects = self._is_running = False
 
     def _missing(self) -> str:
         lacking = [n for i, n in self.names.items() if i not in self._ready]
@@ -164,36 +182,44 @@ class Reducer:
 
     def _arrived(self, parameter: Any) -> None:
         if not self.expects:
+            if self._is_running:
+                raise RuntimeError(_ONLY_ONCE + self.names[id(parameter)])
+            self._touched.add(id(parameter))
             return
-        if self.find_unused and not self._is_ended_later:
-            self._is_ended_later = True
+        if not self._is_running:
+            self._is_running = True
             queue_callback(self._end, outermost=True)
+        if self.is_static:
+            count = self._counts[id(parameter)] = self._counts.get(id(parameter), 0) + 1
+            known = self._static_counts
+            if known is None or count < known.get(id(parameter), 1):
+                return
         self._mark(parameter, True)
 
     def _end(self) -> None:
         """Finish a backward: the loss need not use all outputs, so what has no gradient by now will get none."""
-        self._is_ended_later = False
-        if self.expects:
+        if not self._is_running:
+            return  # another one has begun since
+        if self.expects and self.find_unused:
             for parameter in self.parameters:
                 if id(parameter) not in self._ready:
-                    self._mark(parameter, False)
+                    self._mark(parameter, id(parameter) in self._counts)
+        if self.is_static and self._static_counts is None:
+            self._static_counts = dict(self._counts)
+        self._is_running = False
 
     def _mark(self, parameter: Any, used: bool) -> None:
         if id(parameter) in self._ready:
-            if used and id(parameter) not in self._used:
-                raise RuntimeError(
-                    f"Expected to mark a variable ready only once: '{self.names[id(parameter)]}' was not "
-                    "part of what forward returned, and has a gradient all the same. Return from forward "
-                    "all that the loss is made of"
-                )
+            if used:
+                raise RuntimeError(_ONLY_ONCE + self.names[id(parameter)])
             return
         self._ready.add(id(parameter))
         bucket, place = self._place[id(parameter)]
         view = bucket.view(place)
         gradient = parameter._grad
-        if used:
+        if used or id(parameter) in self._touched:  # what was accumulated before is averaged, too
             self._used.add(id(parameter))
-        if not used or gradient is None:
+        if gradient is None:
             view[...] = 0
         elif self.hook is None:
             np.multiply(gradient._data, view.dtype.type(1.0 / self.divisor), out=view)
@@ -245,6 +271,7 @@ class Reducer:
             if used is None or used[i]:
                 bucket, place = self._place[id(parameter)]
                 self._write(parameter, bucket.view(place))
+        self._touched.clear()
         self.expects = False
 
     def _write(self, parameter: Any, view: Any) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SPIN = 3e-4  # seconds during which yielding the core is the only pause
 # MPI moves a long message one piece per call, so pauses stay a small share of the time already waited.
-_PAUSE_SHARE = 0.03
+PAUSE_SHARE = 0.03
 _LONGEST_PAUSE = 1e-3
 _PAUSE = 2e-4  # between two polls of work that nobody waits for
 GAVE_UP = "\x01"  # on the board, before what a rank waited in
@@ -173,7 +173,7 @@ class Work:
                 if now - began < _SPIN:
                     os.sched_yield()
                     continue
-                time.sleep(min((now - began) * _PAUSE_SHARE, _LONGEST_PAUSE))
+                time.sleep(min((now - began) * PAUSE_SHARE, _LONGEST_PAUSE))
                 if now < look:
                     continue
                 look = now + _LOOK_EVERY

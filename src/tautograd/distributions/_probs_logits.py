@@ -46,13 +46,11 @@ class ProbsOrLogits(Distribution):
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._param.new(*args, **kwargs)
 
-    def _set_either(self, probs: Any, logits: Any, total_count: Any = None) -> None:
-        """Set the given parameter, and a number of trials in the same shape and dtype."""
+    def _set_either(self, probs: Any, logits: Any, *total_count: Any) -> None:
+        """Set the given parameter, and a number of trials, if there is one, in the same shape and dtype."""
         self._given = given_one(probs, logits)
         value = probs if logits is None else logits
-        if total_count is None:
-            (self.__dict__[self._given],) = broadcast_all(value)
-            return
-        count, value = broadcast_all(total_count, value)
+        *counts, value = broadcast_all(*total_count, value)
         self.__dict__[self._given] = value
-        self.__dict__["total_count"] = count.type_as(value)
+        for count in counts:
+            self.__dict__["total_count"] = count.type_as(value)

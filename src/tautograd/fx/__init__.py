@@ -6,22 +6,28 @@ it node by node.
 """
 
 from .._ops.declare.python_surface import speak
+from . import _symbolic_trace as _symbolic_trace
 from . import node as node
 from . import proxy as proxy
+from .codegen import CodeGen
 from .graph import Graph
 from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_aggregate, map_arg
+from .placeholders import PH
 from .proxy import Proxy, TraceError
 from .subgraph_rewriter import replace_pattern
-from .tracing import Tracer, symbolic_trace, wrap
+from .tracing import ProxyableClassMeta, Tracer, symbolic_trace, wrap
 
 __all__ = [
+    "PH",
+    "CodeGen",
     "Graph",
     "GraphModule",
     "Interpreter",
     "Node",
     "Proxy",
+    "ProxyableClassMeta",
     "TraceError",
     "Tracer",
     "Transformer",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import copy
 import keyword
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from ..nn.modules.module import Module
+from .codegen import CodeGen, _PyTreeCodeGen, _PyTreeInfo
 from .node import Node, map_arg, spoken
 
-__all__ = ["Graph", "PythonCode"]
+__all__ = ["CodeGen", "Graph", "PythonCode", "_PyTreeCodeGen", "_PyTreeInfo"]
 
 
 _TAKEN = frozenset(
@@ -22,8 +26,13 @@ _TAKEN = frozenset(
 class PythonCode:
     """A graph as Python source, and the names that the source uses."""
 
-    def __init__(self, src: str, globals_: dict[str, Any]) -> None:
+    def __init__(
+        self, src: str, globals_: dict[str, Any], lineno_map: dict[int, int | None] | None = None,
+        prologue_start: int = 0,
+    ) -> None:  # fmt: skip
         self.src, self.globals = src, globals_
+        self._lineno_map = lineno_map or {}
+        self._prologue_start = prologue_start
 
 
 class Graph:
@@ -38,12 +47,20 @@ class Graph:
         self._at: int | None = None
         self.owning_module = owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
+        self._codegen = CodeGen()
+        self._traced_place = ""  # of what it was traced from
 
     @property
     def nodes(self) -> Any:
         return _Nodes(self._nodes)
 
+    def output_node(self) -> Node:
+        """The node of the result."""
+        return next(n for n in reversed(self._nodes) if n.op == "output")
+
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
+        if op == "call_function" and target is None:
+            raise AssertionError("target must not be None for call_function op")
         return [n for n in self._nodes if n.op == op and (target is None or n.target == target)]
 
     # ---- making nodes ------------------------------------------------------------------------------
@@ -58,6 +75,10 @@ class Graph:
         type_expr: Any = None,
     ) -> Node:
         """Create a node at the insertion point."""
+        if not isinstance(args, (tuple, type(None))):
+            raise AssertionError(f"args must be a tuple, got {type(args)}")
+        if not isinstance(kwargs, (dict, type(None))):
+            raise AssertionError(f"kwargs must be a dict, got {type(kwargs)}")
         label = self._free_name(name or _name_of(target))
         node = Node(self, label, op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         if self._at is None:
@@ -83,12 +104,35 @@ class Graph:
         return self.create_node("placeholder", name, args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+        if self._lacks(qualified_name):
+            warnings.warn(
+                "Attempted to insert a get_attr Node with no underlying reference in the owning "
+                "GraphModule! Call GraphModule.add_submodule to add the necessary submodule, "
+                "GraphModule.add_parameter to add the necessary Parameter, or "
+                "nn.Module.register_buffer to add the necessary buffer",
+                stacklevel=2,
+            )
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
         self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
+        if self.owning_module is not None and self.owning_module.get_submodule(module_name) is None:
+            warnings.warn(
+                "Attempted to insert a call_module Node with no underlying reference in the owning "
+                "GraphModule! Call GraphModule.add_submodule to add the necessary submodule",
+                stacklevel=2,
+            )
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+
+    def _lacks(self, path: str) -> bool:
+        """Whether the owning module, if there is one, has nothing at this place."""
+        found = self.owning_module
+        if found is None:
+            return False
+        for step in path.split("."):
+            found = getattr(found, step, None)
+        return found is None
 
     def call_method(
         self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
@@ -128,6 +172,11 @@ class Graph:
 
     def erase_node(self, to_erase: Node) -> None:
         """Remove a node whose result is unused."""
+        if to_erase._erased:
+            warnings.warn(f"erase_node({to_erase}) on an already erased node", stacklevel=2)
+            return
+        if to_erase.graph is not self:
+            raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the "
@@ -191,14 +240,73 @@ class Graph:
                 raise RuntimeError(f"Node redefined name {node.name}!")
             seen.add(node)
             names.add(node.name)
+        for node in self._nodes if self.owning_module is not None else ():
+            if node.op in ("get_attr", "call_module"):
+                self._exists(node)
+
+    def _exists(self, node: Node) -> None:
+        """Check that what a node names is in the owning module."""
+        found = self.owning_module
+        for step in str(node.target).split("."):
+            below = getattr(found, step, None)
+            if below is None:
+                raise RuntimeError(
+                    f"Node {node} target {node.target} references nonexistent attribute {step} of "
+                    f"{getattr(found, '_get_name', type(found).__name__.__str__)()}"
+                )
+            found = below
+        if node.op == "call_module" and not isinstance(found, Module):
+            raise RuntimeError(
+                f"Node {node} target {node.target} {type(found)} of does not reference an nn.Module"
+            )
 
     # ---- source ------------------------------------------------------------------------------------
 
-    def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
-        """The graph as a function `forward`."""
+    def python_code(
+        self, root_module: str = "self", *, verbose: bool = False, **shown: Any
+    ) -> PythonCode:
+        """The graph as a function `forward`; `verbose` adds where its nodes were made."""
         from .source import python_code
 
-        return python_code(self, root_module)
+        return python_code(self, root_module, verbose)
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        """Have the source written by this."""
+        self._codegen = codegen
+
+    def on_generate_code(self, make_transformer: Any) -> Any:
+        """Change the lines of the source; a context that ends it, for those who want an end."""
+        codegen = self._codegen
+        before = codegen._body_transformer
+        codegen._body_transformer = make_transformer(before)
+        return _Until(codegen, before)
+
+    def process_inputs(self, *args: Any) -> Any:
+        """What the placeholders get of a caller's arguments."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """What a caller gets of the output node's value."""
+        return self._codegen.process_outputs(out)
+
+    def __deepcopy__(self, memo: Any = None) -> Graph:
+        made = Graph(tracer_cls=self._tracer_cls)
+        memo = {} if memo is None else memo
+        memo[id(self)] = made
+        nodes: dict[Node, Node] = {}
+        found = made.graph_copy(self, nodes, return_output_node=True)
+        made._codegen = copy.deepcopy(self._codegen, memo)
+        if found is not None:
+            result, node = found
+            made.output(result, node.type).meta = dict(node.meta)
+        for old, new in nodes.items():
+            memo[id(old)] = new
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "owning_module"} | {
+            "owning_module": None
+        }
 
     def print_tabular(self) -> None:
         """The nodes as a table."""
@@ -210,13 +318,20 @@ class Graph:
             print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())  # noqa: T201 (what it is for)
 
     def __str__(self) -> str:
-        inputs = [n.name for n in self._nodes if n.op == "placeholder"]
-        body = "".join(f"\n    {n.format_node()}" for n in self._nodes)
-        return (
-            f"graph({', '.join(f'%{name}' for name in inputs)}):{body}"
-            if inputs
-            else f"graph():{body}"
-        )
+        return "graph():" + "".join(f"\n    {n.format_node()}" for n in self._nodes)
+
+
+class _Until:
+    """A context at whose end a code generator has its old transformer again."""
+
+    def __init__(self, codegen: CodeGen, before: Any) -> None:
+        self._codegen, self._before = codegen, before
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        self._codegen._body_transformer = self._before
 
 
 class _Nodes(list):  # type: ignore[type-arg]

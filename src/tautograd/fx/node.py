@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import typing
 from collections.abc import Callable
 from typing import Any
+
+from .._ops.assertions import _assert, _assert_async
+from .immutable_collections import immutable_dict, immutable_list, kept
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
 Argument = Any
+ArgumentT = typing.TypeVar("ArgumentT")
 Target = Any
 base_types = (str, int, float, bool, complex, type(None))
 KINDS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
-_effects: set[Any] = set()
+_effects: set[Any] = {_assert, _assert_async}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,9 +32,9 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
         items = [map_aggregate(x, fn) for x in a]
         return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
     if isinstance(a, list):
-        return [map_aggregate(x, fn) for x in a]
+        return immutable_list([map_aggregate(x, fn) for x in a])
     if isinstance(a, dict):
-        return {k: map_aggregate(v, fn) for k, v in a.items()}
+        return immutable_dict({k: map_aggregate(v, fn) for k, v in a.items()})
     if isinstance(a, slice):
         return slice(*(map_aggregate(x, fn) for x in (a.start, a.stop, a.step)))
     return fn(a)
@@ -53,7 +59,13 @@ class Node:
         return_type: Any = None,
     ) -> None:
         if op not in KINDS:
-            raise AssertionError(f"unknown kind of node: {op}")
+            raise AssertionError(f"op '{op}' is not in _legal_ops")
+        wanted = "Callable" if op == "call_function" else "str"
+        if not (callable(target) if op == "call_function" else isinstance(target, str)):
+            raise ValueError(
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type {typename(target)} but a "
+                f"{wanted} is expected"
+            )
         self.graph, self.name, self.op, self.target = graph, name, op, target
         self.type = return_type
         self.users: dict[Node, None] = {}
@@ -66,7 +78,7 @@ class Node:
     def _set(self, args: Any, kwargs: Any) -> None:
         for node in self.all_input_nodes:
             node.users.pop(self, None)
-        self._args, self._kwargs = tuple(args), dict(kwargs)
+        self._args, self._kwargs = kept(tuple(args)), kept(dict(kwargs))
         for node in self.all_input_nodes:
             node.users[self] = None
 
@@ -116,10 +128,18 @@ class Node:
 
     def prepend(self, x: Node) -> None:
         """Move a node to just before this one."""
+        if x.graph is not self.graph:
+            raise AssertionError("Attempting to move a Node into a different Graph")
+        if x is self:
+            return
         self.graph._move(x, self, 0)
 
     def append(self, x: Node) -> None:
         """Move a node to just after this one."""
+        if x.graph is not self.graph:
+            raise AssertionError("Attempting to move a Node into a different Graph")
+        if x is self:
+            return
         self.graph._move(x, self, 1)
 
     def update_arg(self, idx: int, arg: Any) -> None:
@@ -145,6 +165,11 @@ class Node:
         self, replace_with: Node, delete_user_cb: Any = None, *, propagate_meta: bool = False
     ) -> list[Node]:
         """Make all users of this node use another's result instead."""
+        if propagate_meta and replace_with.meta:
+            raise AssertionError(
+                "Called node.replace_all_uses_with(replace_with, propagate_meta=True), but replace_with already "
+                "has .meta keys"
+            )
         users = [u for u in self.users if delete_user_cb is None or delete_user_cb(u)]
         for user in users:
             user.replace_input_with(self, replace_with)
@@ -158,40 +183,135 @@ class Node:
             return True
         if self.op == "call_method":
             return str(self.target).endswith("_") and not str(self.target).startswith("__")
-        return self.op == "call_function" and self.target in _effects
+        if self.op == "call_module":
+            owner = self.graph.owning_module
+            found = owner.get_submodule(self.target) if owner is not None else None
+            return bool(getattr(found, "_is_impure", False))
+        if self.op != "call_function":
+            return False
+        if impure_random and _draws(self.target):
+            return True
+        return self.target in _effects
 
-    def format_node(self) -> str:
-        """The node as one line of text."""
-        if self.op == "placeholder":
-            return (
-                f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
+    def normalized_arguments(
+        self, root: Any, arg_types: Any = None, kwarg_types: Any = None,
+        normalize_to_only_use_kwargs: bool = False,
+    ) -> Any:  # fmt: skip
+        """The arguments of a call as its signature has them, or None where it is not known."""
+        from .operator_schemas import normalize_function, normalize_module
+
+        if self.op == "call_function":
+            return normalize_function(
+                self.target, self.args, self.kwargs, arg_types, kwarg_types,
+                normalize_to_only_use_kwargs,
+            )  # fmt: skip
+        if self.op == "call_module":
+            return normalize_module(
+                root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs
             )
+        return None
+
+    def _rename(self, candidate: str) -> None:
+        """Take a name, or one like it if it is taken."""
+        if candidate != self.name:
+            self.name = self.graph._free_name(candidate)
+
+    def _pretty_print_target(self, target: Any) -> str:
+        if isinstance(target, str):
+            return target
+        name = spoken(target)
+        return f"builtins.{name}" if getattr(target, "__module__", "") == "builtins" else name
+
+    def format_node(
+        self, placeholder_names: list[str] | None = None,
+        maybe_return_typename: list[str] | None = None, *, include_tensor_metadata: bool = False,
+    ) -> str:  # fmt: skip
+        """The node as one line of text."""
+        hint = f"{type_name(self.type)} " if self.type else ""
+        start = f"%{self.name} : {hint}[num_users={len(self.users)}] = {self.op}"
+        if self.op == "placeholder":
+            if placeholder_names is not None:
+                placeholder_names.append(f"%{self.name}")
+            default = f"(default={self._args[0]})" if self._args else ""
+            return f"{start}[target={self.target}]{default}"
         if self.op == "output":
-            return f"return {_shown(self._args[0])}"
-        target = self.target if isinstance(self.target, str) else spoken(self.target)
-        if getattr(self.target, "__module__", "") == "builtins":
-            target = f"builtins.{target}"
+            if self.type and maybe_return_typename:
+                maybe_return_typename[0] = f" -> {type_name(self.type)}"
+            return f"return {self._args[0]}"
+        target = self._pretty_print_target(self.target)
         if self.op == "get_attr":
-            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={target}]"
-        kwargs = ", ".join(f"{k}: {_shown(v)}" for k, v in self._kwargs.items())
-        return (
-            f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}](args = "
-            f"{_shown(self._args)}, kwargs = {{{kwargs}}})"
-        )
+            return f"{start}[target={target}]"
+        kwargs = ", ".join(f"{k}: {_format_arg(v)}" for k, v in self._kwargs.items())
+        args = _format_arg(self._args)
+        return f"{start}[target={target}](args = {args}, kwargs = {{{kwargs}}})"
 
     def __repr__(self) -> str:
         return self.name
 
+    def __lt__(self, other: Node) -> bool:
+        return self._place() < other._place()
 
-def _shown(value: Any) -> str:
-    return repr(map_arg(value, lambda n: _Shown(f"%{n.name}")))
+    def __gt__(self, other: Node) -> bool:
+        return self._place() > other._place()
+
+    def __le__(self, other: Node) -> bool:
+        return self._place() <= other._place()
+
+    def __ge__(self, other: Node) -> bool:
+        return self._place() >= other._place()
+
+    def _place(self) -> int:
+        found: int = self.graph._nodes.index(self)
+        return found
 
 
-class _Shown(str):
-    __slots__ = ()
+def _draws(target: Any) -> bool:
+    """Whether a function's results are random: it takes a generator, or drops elements out."""
+    name = getattr(target, "__name__", "")
+    return str(getattr(target, "__module__", "")).partition(".")[0] in ("torch", "tautograd") and (
+        name in _RANDOM or name.rstrip("_").endswith("dropout")
+    )
 
-    def __repr__(self) -> str:
-        return str(self)
+
+_RANDOM = frozenset(
+    (
+        "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like",
+        "randn", "randn_like", "randperm",
+    )
+)  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """A type as an annotation has it: `torch.Tensor`, `list[int]`, `typing.Optional[...]`."""
+    if not isinstance(value, type) or hasattr(value, "__args__"):
+        return str(value).replace("tautograd.", "torch.")
+    return typename(value) if value.__module__ != "builtins" else value.__qualname__
+
+
+def typename(value: Any) -> str:
+    from .._tensor.settings import typename as named
+
+    return str(named(value))
+
+
+def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
+    """An argument as text: nodes with a percent sign, strings without quotes."""
+    if isinstance(arg, list):
+        items = [
+            _format_arg(a)
+            for a in arg[: len(arg) if max_list_len == float("inf") else int(max_list_len)]
+        ]
+        more = f", ...[total_len={len(arg)}]" if len(arg) > max_list_len else ""
+        return f"[{', '.join(items)}{more}]"
+    if isinstance(arg, tuple):
+        items = [_format_arg(a) for a in arg]
+        if hasattr(arg, "_fields"):
+            named = ", ".join(f"{f}={v}" for f, v in zip(arg._fields, items, strict=True))
+            return f"{type(arg).__name__}({named})"
+        return f"({', '.join(items)}{',' * (len(items) == 1)})"
+    if isinstance(arg, dict):
+        return f"{{{', '.join(f'{k}: {_format_arg(v)}' for k, v in arg.items())}}}"
+    return f"%{arg}" if isinstance(arg, Node) else str(arg)
 
 
 def spoken(target: Any) -> str:
@@ -199,5 +319,19 @@ def spoken(target: Any) -> str:
     name = str(getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target)))
     module = getattr(target, "__module__", "") or ""
     if module.startswith("tautograd"):
-        return f"torch.nn.functional.{name}" if ".nn" in module else f"torch.{name}"
-    return f"{module.lstrip('_')}.{name}" if module not in ("builtins", "") else name
+        return f"{_public_place(module, name, target)}.{name}"
+    module = "operator" if module == "_operator" else module
+    return f"{module}.{name}" if module not in ("builtins", "") else name
+
+
+def _public_place(module: str, name: str, target: Any) -> str:
+    """The public module that shows one of our functions."""
+    here = sys.modules[__name__.partition(".")[0]]
+    last = name.rpartition(".")[2]
+    for place in ("", ".nn.functional", f".{module.partition('.')[2]}", ".linalg", ".special"):
+        found: Any = here
+        for step in filter(None, place.split(".")):
+            found = getattr(found, step, None)
+        if getattr(found, last, None) is target:
+            return f"torch{place}"
+    return "torch.nn.functional" if ".nn" in module else "torch"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import math
 import operator
+import re
+import types
+import typing
 from typing import Any
 
 from .._arrays.devices import device
 from .graph import Graph, PythonCode
-from .node import Node, map_arg, spoken
+from .node import Node, map_arg, spoken, type_name
 
 _INFIX = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
@@ -36,37 +40,130 @@ class _Named(str):
         return str(self)
 
 
-def python_code(graph: Graph, root: str) -> PythonCode:
+def python_code(graph: Graph, root: str, verbose: bool = False) -> PythonCode:
     """The source of the function `forward` that runs a graph."""
-    names: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
-    inputs, lines = [], []
+    codegen = graph._codegen
+    names: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "NoneType": type(None)}
+    names.update(codegen.additional_globals())
+    inputs: list[str] = []
+    body: list[str] = []  # of pieces, each a whole line or a part of one
+    wrapped: dict[str, None] = {}
     last_use = _last_uses(graph)
+    returned, before = "", ""
 
     def shown(value: Any) -> str:
         return repr(map_arg(_plain(value, names), lambda n: _Named(n.name)))
 
-    for node in graph._nodes:
+    for number, node in enumerate(graph._nodes):
+        if verbose and node.op not in ("placeholder", "output"):
+            origin = _origin(node)
+            if origin != before:
+                body.append(f"\n{origin}\n" if before else f"{origin}\n")
+                before = origin
+        body.append(f"{_COUNTER}{number}\n")
+        hint = f" : {_annotation(node.type, names)}" if node.type is not None else ""
         if node.op == "placeholder":
             default = f" = {shown(node.args[0])}" if node.args else ""
-            inputs.append(f"{node.target}{default}")
+            inputs.append(f"{node.target}{hint}{default}")
             if node.name != str(node.target).lstrip("*"):
-                lines.append(f"{node.name} = {str(node.target).lstrip('*')}")
+                body.append(f"{node.name} = {str(node.target).lstrip('*')}\n")
             continue
         if node.op == "output":
-            lines.append(f"return {shown(node.args[0])}")
+            returned = f" -> {_annotation(node.type, names)}" if node.type is not None else ""
+            body.append(codegen.generate_output(_output(node.args[0], shown)) + "\n")
             continue
+        line = f"{node.name}{hint} = {_expression(node, root, names, shown)}"
         if node.op == "call_function" and node.target in _IN_PLACE and len(node.args) == 2:
             changed = shown(node.args[0])
-            lines.append(
-                f"{changed} {_IN_PLACE[node.target]} {shown(node.args[1])};  {node.name} = {changed}"
-            )
-        else:
-            lines.append(f"{node.name} = {_expression(node, root, names, shown)}")
-        if done := [n.name for n in last_use.get(node, ())] or [node.name] * (not node.users):
-            lines[-1] += f";  {' = '.join([*done, 'None'])}"
-    body = "\n".join(f"    {line}" for line in [*(lines or ["pass"]), ""])
-    source = f"\n\n\ndef forward({', '.join([root, *inputs])}):\n{body}"
-    return PythonCode(source, names)
+            line = f"{changed} {_IN_PLACE[node.target]} {shown(node.args[1])};  {node.name}{hint} = {changed}"
+        if node.op == "call_function" and node.meta.get("is_wrapped"):
+            wrapped[_global(node.target, names)] = None
+        if done := [n.name for n in last_use.get(node, ())] + [node.name] * (not node.users):
+            line += f";  {' = '.join([*done, 'None'])}"
+        body.append(f"{line}\n")
+    if not any(not line.startswith(_COUNTER) for line in body):
+        body.append("pass\n")
+    if codegen._body_transformer is not None:
+        body = codegen._body_transformer(body)
+    statements = ""
+    if wrapped:
+        wrap = _global(_wrap_of_package(), names)
+        statements = "\n".join(f'{wrap}("{name}")' for name in wrapped)
+    head = codegen.gen_fn_def(inputs, returned)
+    lines, numbers = _counted("".join(body).split("\n"))
+    text = "\n".join(f"    {line}" for line in lines)
+    start = f"\n{statements}\n\n"
+    return PythonCode(f"{start}{head}\n{text}", names, numbers, start.count("\n") + 1)
+
+
+_COUNTER = "# COUNTER: "
+
+
+def _counted(lines: list[str]) -> tuple[list[str], dict[int, int | None]]:
+    """The lines without the marks, and which node each belongs to: lines count from 1 after the head."""
+    kept: list[str] = []
+    numbers: dict[int, int | None] = {}
+    now: int | None = None
+    for line in lines:
+        if line.startswith(_COUNTER):
+            now = int(line.removeprefix(_COUNTER))
+            continue
+        kept.append(line)
+        numbers[len(kept)] = now
+    return kept, numbers
+
+
+def _origin(node: Node) -> str:
+    """A comment on where a node was made."""
+    frames = re.findall(r'File "([^"]*)", line (\d+), in (\S+)\n\s*(.*)', node.stack_trace or "")
+    if not frames:
+        return "# No stacktrace found for following nodes"
+    path, line, name, code = frames[-1]
+    return f"# File: {path}:{line} in {name}, code: {code}"
+
+
+def _output(value: Any, shown: Any) -> Any:
+    return _Named(shown(value))
+
+
+def _wrap_of_package() -> Any:
+    from .shown import wrap
+
+    return wrap
+
+
+_TYPING = {list: "List", dict: "Dict", set: "Set", frozenset: "FrozenSet", tuple: "Tuple"}
+
+
+def _annotation(kind: Any, names: dict[str, Any]) -> str:
+    """A type as an annotation, and the names that it needs."""
+    if kind == ():
+        return "()"
+    arguments = [_annotation(part, names) for part in getattr(kind, "__args__", None) or ()]
+    if isinstance(kind, types.UnionType):
+        return "|".join(arguments)
+    origin = getattr(kind, "__origin__", None)
+    if origin is not None:
+        if not isinstance(kind, types.GenericAlias):  # one of typing's, under its name there
+            origin = getattr(typing, _TYPING.get(origin, ""), origin)
+        found = _type_name(origin, names)
+        return f"{found}[{','.join(arguments)}]" if arguments else found
+    return _type_name(kind, names)
+
+
+def _type_name(kind: Any, names: dict[str, Any]) -> str:
+    if kind is Ellipsis:
+        return "..."
+    if isinstance(kind, str):
+        return repr(kind)
+    text = type_name(kind)
+    if _found_as(text, kind, names):
+        return text
+    label = re.sub(r"\W", "_", text)
+    while names.get(label, kind) is not kind or getattr(builtins, label, kind) is not kind:
+        label += "_"
+    names[label] = kind
+    return label
 
 
 def _last_uses(graph: Graph) -> dict[Node, list[Node]]:

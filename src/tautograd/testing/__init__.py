@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from .._lazy import named_later as _named_later
 from .._ops.declare.python_surface import speak
 from ._close import assert_allclose, assert_close
+from ._file_check import FileCheck
 from ._gradients import assert_gradients
 from ._made import make_tensor
 
-__all__ = ["assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
 
 speak(globals(), ("assert_allclose", "assert_close", "make_tensor"))
 

@@ -106,9 +106,13 @@ class BatchedArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         from .rules import ufunc_on_batches
 
+        if any(hasattr(x, "takes_precedence") for x in args):
+            return NotImplemented
         return ufunc_on_batches(ufunc, method, innermost(args, kwargs), args, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(hasattr(kind, "takes_precedence") for kind in types):
+            return NotImplemented
         level = innermost(args, kwargs)
         if level < 0:  # np.arange(n, like=x): a new array, the same for every example
             return function(*args, like=self.data, **kwargs)

@@ -25,9 +25,12 @@ _KEEP_ZERO = frozenset(
 )  # fmt: skip
 
 
+_SCIPYS = ("erf", "erfinv")  # by name, so that SciPy need not be there
+
+
 def on_values(ufunc: Any, args: Any, kwargs: Any) -> Any:
     """A function of one array that preserves zero, applied to the stored elements."""
-    if ufunc not in _KEEP_ZERO or len(args) != 1:
+    if (ufunc not in _KEEP_ZERO and ufunc.__name__ not in _SCIPYS) or len(args) != 1:
         return NotImplemented
     (x,) = args
     if isinstance(x, CooArray) and ufunc not in (np.negative, np.positive, np.conjugate):
@@ -196,7 +199,39 @@ def _matmul(ufunc: Any, args: Any, kwargs: Any) -> Any:
     return _put(product(*args), kwargs)
 
 
+def _compare(ufunc: Any, args: Any, kwargs: Any) -> Any:
+    """A comparison with a number that zero does not meet: what is held may meet it."""
+    x, y = args
+    if not is_sparse(x) or not _is_number(y) or ufunc(x.dtype.type(0), y):
+        return NotImplemented
+    x = x.coalesce() if isinstance(x, CooArray) else x
+    return _put(x.of_values(ufunc(x.values, y)), kwargs)
+
+
+def _at_the_same_places(ufunc: Any, args: Any, kwargs: Any) -> Any:
+    """A function of two arrays that preserves zero, where they hold the same places."""
+    if not all(map(is_sparse, args)):
+        return NotImplemented
+    x, y = (a.coalesce() if isinstance(a, CooArray) else a for a in args)
+    if type(x) is not type(y) or not _share_places(x, y):
+        return NotImplemented
+    return _put(x.of_values(ufunc(x.values, y.values)), kwargs)
+
+
+def _share_places(x: Any, y: Any) -> bool:
+    if isinstance(x, CooArray):
+        return np.array_equal(x.indices, y.indices)
+    same = x.kind == y.kind and np.array_equal(x.starts, y.starts)
+    return same and np.array_equal(x.others, y.others)
+
+
 UFUNCS: dict[Any, Callable[..., Any]] = {
+    np.greater: _compare,
+    np.less: _compare,
+    np.not_equal: _compare,
+    np.copysign: _at_the_same_places,
+    np.bitwise_and: _at_the_same_places,
+    np.logical_and: _at_the_same_places,
     np.add: _add,
     np.subtract: _add,
     np.multiply: _multiply,

@@ -12,6 +12,7 @@ import numpy as np
 from ..._arrays.batching.levels import levels_of
 from ..._arrays.formats import contiguous_format
 from ..._arrays.strided import is_dense
+from ..._ops.declare.elementwise_calls import check_written_shape
 from ..._tensor.tensor import OWN_DTYPE, Tensor, make
 from ..effects import call_hook
 from ..hooks import call_tensor_hooks, replacements
@@ -229,7 +230,11 @@ def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, anew: bool = False) ->
         ):
             # In place, so that whoever holds `.grad` sees the sum, as in PyTorch.
             # (A retained gradient is a new tensor each time.)
-            modes.quietly(np.add, present._data, grad, out=present._data)
+            try:
+                modes.quietly(np.add, present._data, grad, out=present._data)
+            except ValueError:  # the leaf was given data of another shape since
+                check_written_shape(present._data.shape, present._data.shape, grad.shape)
+                raise
             present._version_box[0] += 1
         else:
             tensor._grad = make(sum_of(present._data, grad))

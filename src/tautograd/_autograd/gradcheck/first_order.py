@@ -26,6 +26,7 @@ from .common import (
 )
 from .parts import check_backward, check_forward
 from .smaller import check_batched, check_batched_forward, check_linear, check_undefined
+from .sparse_inputs import of_what_is_held, require_dense
 
 
 def gradcheck(
@@ -66,12 +67,14 @@ def gradcheck(
         )
     for name, value in (("eps", eps), ("atol", atol), ("rtol", rtol), ("nondet_tol", nondet_tol)):
         require_float("gradcheck", name, value)
-    check = Check(func, as_tuple(inputs), eps, atol, rtol)
+    func, given = of_what_is_held(func, as_tuple(inputs), masked=bool(masked))
+    check = Check(func, given, eps, atol, rtol)
     check.nondet_tol, check.check_grad_dtypes, check.fast = nondet_tol, check_grad_dtypes, fast_mode
     try:
         _check_inputs(check.inputs)
         require_callable("gradcheck", func)
         outputs = as_tuple(func(*check.inputs))
+        require_dense(outputs)
         for i, output in enumerate(outputs):
             if not isinstance(output, Tensor):
                 raise TypeError(

@@ -12,6 +12,7 @@ from ..._tensor.tensor import Tensor, make
 from ..api import grad
 from .common import as_tuple, recorded, require_callable
 from .first_order import gradcheck
+from .sparse_inputs import of_what_is_held
 
 
 def gradgradcheck(
@@ -50,7 +51,7 @@ def gradgradcheck(
             "Setting check_batched_grad=True requires check_rev_over_rev to be True"
         )
     require_callable("gradgradcheck", func)
-    arguments = as_tuple(inputs)
+    func, arguments = of_what_is_held(func, as_tuple(inputs), masked=masked)
     if grad_outputs is None:
         outputs = recorded(as_tuple(func(*arguments)))
         starts = tuple(_random_start(o, gen_non_contig_grad_outputs) for o in outputs)

@@ -12,12 +12,14 @@ from ..sound.arguments import same_value
 from .fitting import Constant, Fitting, Unlike, has_sizes
 from .size import LEAST, Ways
 
+LATER = "a result that goes backward later"
+
 
 def require_simple(entries: Sequence[Any]) -> None:
     for entry in entries:
         found = entry.capture
         for why, so in (
-            ("a result that goes backward later", found.backward is not None),
+            (LATER, found.backward is not None),
             ("values that Python asks for", bool(found.splits)),
             ("floats that are inputs", bool(found.scalars.steps) or bool(entry.spots)),
             ("arguments that are written to", bool(found.argument_writes)),

@@ -42,9 +42,15 @@ class Unlowered(Replay):
 
 
 class Sample(Entry):
-    """A record of which there is no code."""
+    """A record of which there is no code, unless what it gives goes backward later, through this record."""
+
+    @property
+    def goes_backward(self) -> bool:
+        return self.capture.backward is not None
 
     def _ready(self, native: bool) -> Any:
+        if self.goes_backward:
+            return super()._ready(native)
         return Unlowered(self.program, self.capture.inputs)
 
     def _way_in(self) -> Any:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor
 from ..optimizers.param_group_settings import Settings, settings_of
 from ..program.ir import Call, Kind, View
 from ..record.results import Made

@@ -155,6 +155,8 @@ def is_ordinary(tensors: Any) -> bool:
 class Guards:
     """What must hold besides the arguments' form."""
 
+    __slots__ = ("__dict__", "__weakref__", "structure")
+
     def __init__(self, found: Capture, modules: Modules, variables: Variables) -> None:
         self.tensors = [tensor for tensor, _ in found.outside]
         self.arrays = [array for _, array in found.outside]

@@ -27,6 +27,8 @@ def _never() -> bool:
 class Steady:
     """What was there at the last call that Python looked at."""
 
+    __slots__ = ("__dict__", "__weakref__", "counts", "home", "same", "settled")
+
     def __init__(self, entry: Any) -> None:
         found, guards = entry.capture, entry.guards
         self.native = entry.replay_of.asks_natively

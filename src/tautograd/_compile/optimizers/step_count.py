@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._autograd import machine_code
+from ..._ops.declare.code_holders import texts
+
 _PLAIN = (float, int, bool, str, type(None))
 
 
@@ -123,5 +126,9 @@ def counted(
     source = [f"def make({', '.join(values)}):", "  def count():"]
     source += [f"    {line}" for line in body] + ["  return count"]
     found: dict[str, Any] = {}
-    exec("\n".join(source), found)
-    return found["make"](**values)  # type: ignore[no-any-return]
+    whole = "\n".join(source)
+    exec(whole, found)
+    count: Any = found["make"](**values)
+    texts[count.__code__] = whole
+    machine_code.wanted(count)
+    return count  # type: ignore[no-any-return]

@@ -125,7 +125,7 @@ class Scalars:
                     if place in self.reads:
                         self._refuse(self.steps[place].stage)
                         return
-                    self.pinned.setdefault(place, mark(2))
+                    self.pinned.setdefault(place, mark(1))
 
     def ufunc(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
         """A NumPy function of such numbers, and of arrays on the tape if there are any."""

@@ -206,7 +206,7 @@ class Tape(Memory):
         call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
         noted = instructions_for(self, call)
         self.program.instructions.extend(noted)
-        self.program.sites.extend([mark(3)] * len(noted))
+        self.program.sites.extend([mark(1)] * len(noted))
         return found
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -258,7 +258,7 @@ class Tape(Memory):
 
     def note(self, instruction: Any) -> None:
         self.program.instructions.append(instruction)
-        self.program.sites.append(mark(2))
+        self.program.sites.append(mark(1))
 
     def views(self, value: Any) -> Any:
         """Arguments with views in place of arrays, and places of numbers that each run has anew."""

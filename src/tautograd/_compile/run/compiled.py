@@ -83,6 +83,10 @@ class Compiled(ManySizes):
                 result = self._in_turn(last, args)
             if result is not MISS:
                 return result
+        return self._the_long_way(args, kwargs)
+
+    def _the_long_way(self, args: Any, kwargs: Any) -> Any:
+        """Where no record is known to hold: find one, or make one, or run as written."""
         ledger = self._ledger
         if ledger.pause and ledger.skips():
             return self._fn(*args, **kwargs)

@@ -45,6 +45,9 @@ _CHANGEABLE = (set, deque, bytearray, np.ndarray)  # what a caller may change
 class Entry:
     """One way in which the function runs."""
 
+    # What each call asks has a fixed place in the object, which machine code reads without a search.
+    __slots__ = ("__dict__", "__weakref__", "calls", "inside", "quick")
+
     def __init__(
         self, fn: Callable[..., Any], form: Form, call: Any, found: Capture, guards: Guards, native: bool
     ) -> None:  # fmt: skip

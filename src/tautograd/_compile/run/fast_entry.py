@@ -12,6 +12,7 @@ from operator import attrgetter, is_
 from typing import Any
 
 from ..._arrays.dtypes import _defaults as defaults
+from ..._autograd import machine_code
 from ..._autograd.backward_pass import arrivals
 from ..._autograd.effects import structure
 from ..._autograd.modes import modes
@@ -187,6 +188,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             entry.inside = level
             release()
 
+    if steady.native:
+        machine_code.wanted(attempt, make_one, nothing_wrong)
     return attempt if not entry.adds else partial(adding, attempt)
 
 

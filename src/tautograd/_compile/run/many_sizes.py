@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..._user_code.sites import warning_level
+from ..dynamic.common import LATER
 from ..dynamic.instance import EntryAtSize
 from ..dynamic.sample import Sample
 from ..dynamic.template import Template, Unlike, Values
@@ -74,7 +75,7 @@ class ManySizes(Recorder):
         memory = memory_of(args, kwargs)
         try:
             with uncollected():
-                sample, result = Sample.recorded(around, args, kwargs, True, True)
+                sample, result = Sample.recorded(around, args, kwargs, self._native, True)
         except CompileError as error:
             self._sizes.give_up(str(error).partition("\n")[0])
             if error.finished is not None:
@@ -82,6 +83,9 @@ class ManySizes(Recorder):
             raise
         took = since(began)
         self._ledger.note_audit(form.key, took)
+        if sample.goes_backward:
+            self._sizes.give_up(LATER)
+            return result
         if was_swapped(memory, args, kwargs):
             return result
         if around.unseen is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._arrays.once import making
 from ..._arrays.strided import address, storage_of
+from ..._autograd import machine_code
 from ..._autograd.modes import modes
 from ..._tensor.settings import get_num_threads
 from ..program.ir import Block, Call, Instruction, Kind, Program, View, span
@@ -199,6 +200,7 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
         if status:
             raise failure(status, part)
 
+    machine_code.wanted(run)
     return run
 
 

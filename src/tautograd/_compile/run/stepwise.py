@@ -112,6 +112,11 @@ class Stepwise:
 
     def _kernels(self, part: Any, native: Any, table: int, instructions: list[Any]) -> None:
         done: set[int] = set()
+        stored: dict[int, int] = {}  # the last kernel that stores what an instruction gives
+        for number, kernel in enumerate(native.kernels):
+            for i in kernel.instructions:
+                if any(view.buffer in kernel.writes for view in instructions[i].writes()):
+                    stored[i] = number
         writers: dict[int, list[int]] = {}  # of each buffer
         for i, instruction in enumerate(instructions):
             for view in instruction.writes():
@@ -120,7 +125,11 @@ class Stepwise:
             mine = sorted(set(kernel.instructions))
             self._look_at_inputs(part, kernel, [instructions[i] for i in mine])
             for i in mine:
-                if not _only_prepares(kernel, instructions[i]):
+                # A kernel may lay out an operand for a later one; the others need not be there by then.
+                waits = stored.get(i, -1) > number and any(
+                    stored.get(j, -1) > number for j in _before(i, instructions, writers, done)
+                )
+                if not waits and not _only_prepares(kernel, instructions[i]):
                     self._simulate(i, instructions, writers, done)
             _stop_at(native.call_kernel(table, number), part)
             self.kernels += 1
@@ -135,16 +144,10 @@ class Stepwise:
         """Do an instruction in the second memory, and before it those of which nothing was stored."""
         if i in done:
             return
+        for j in _before(i, instructions, writers, done):
+            done.add(j)
+            self.rounding.run([instructions[j]])
         done.add(i)
-        before = {
-            j
-            for view in instructions[i].reads()
-            for j in writers.get(view.buffer, ())
-            if j < i and j not in done
-            if any(overlap(other, view) for other in instructions[j].writes())
-        }
-        for j in sorted(before):
-            self._simulate(j, instructions, writers, done)
         self.rounding.run([instructions[i]])
 
     def _look_at_inputs(self, part: Any, kernel: Any, instructions: list[Any]) -> None:
@@ -177,6 +180,26 @@ class Stepwise:
             np.copyto(self.rounding.value(view), self.memory.array(view))
             self.rounding.radius(view)[...] = 0
             self.stored.add(view.buffer)
+
+
+def _before(
+    i: int, instructions: list[Any], writers: dict[int, list[int]], done: set[int]
+) -> list[int]:
+    """What was not done yet and comes before an instruction, directly or not, in order."""
+    found: set[int] = set()
+    waiting = [i]
+    while waiting:
+        at = waiting.pop()
+        new = {
+            j
+            for view in instructions[at].reads()
+            for j in writers.get(view.buffer, ())
+            if j < at and j not in done and j not in found
+            if any(overlap(other, view) for other in instructions[j].writes())
+        }
+        found |= new
+        waiting += new
+    return sorted(found)
 
 
 def _only_prepares(kernel: Any, instruction: Any) -> bool:

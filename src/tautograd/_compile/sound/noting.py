@@ -275,7 +275,7 @@ class Noting:
         found.changes.append((ref, New(ref.key, form, wants, has_node)))
 
     def _note_written(self, found: Call) -> None:
-        """What a call writes is no constant any more, however it came to that memory: it is what the call makes of it."""
+        """What a call writes is no constant any more, however it came to that memory."""
         noted = {ref.key for ref, _ in found.changes if ref.kind == "made"}
         for number, reference in list(self._constants.items()):
             tensor = reference()

@@ -137,7 +137,7 @@ class Observer:
         stand_ins.method(engine.Tensor, "register_hook", self._with(parameters.make_hook))
         for name in parameters.HOOKS:
             stand_ins.method(engine.nn.Module, name, self._with(parameters.make_hook))
-        for name in layers.LOSSES:
+        for name in (*layers.LOSSES, *layers.LOSSES_OF_PAIRS):
             self._losses.add(functional, name, self._with(layers.make_loss, name=name))
         for name in layers.DROPOUTS:
             self._losses.add(functional, name, self._with(layers.make_dropout, name=name))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from ..._stand_ins.group import StandIns
 from ..._trees.nests import ANY_MAPPING
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import Site
@@ -22,6 +23,12 @@ from ..._user_code.stack import user_stack
 from ..._verify.locate.leaving import name_of_call
 from .call_watch import CallWatch
 from .graph_walk import leaves, node_name
+from .lenses.draws_again import DrawsAgain
+from .lenses.gradient_norms import GradientNorms
+from .lenses.mean_weights import MeanWeights
+from .lenses.renamings import Renamings
+from .lenses.repeated_rows import RepeatedRows
+from .lenses.row_orders import RowOrders
 
 MANY = 20_000  # calls after which it gives up: a rollout, or a step of many batches
 MANY_TERMS = 200
@@ -107,6 +114,11 @@ class ValueNumbers(CallWatch):
         self.reached: set[Draw] = set()  # that the loss of the coming step depends on
         self.terms: list[list[tuple[Scalar, bool]]] = []  # of the root of each backward
         self.is_paused = False  # an optimizer steps
+        self.orders, self.mean_weights = RowOrders(), MeanWeights()
+        self.repeated, self.again = RepeatedRows(), DrawsAgain()
+        self.slopes, self.renamings = GradientNorms(), Renamings()
+        self._lenses = (self.orders, self.mean_weights, self.repeated, self.slopes, self.renamings)
+        self._stand_ins = StandIns()
         self._known: dict[int, _Value] = {}
         self._numbers: dict[tuple[Any, ...], Any] = {}
         self._made = self._count = 0
@@ -115,7 +127,19 @@ class ValueNumbers(CallWatch):
     def is_complete(self) -> bool:
         return self._count < MANY
 
+    def _began(self) -> None:
+        if self.engine.__name__ != "torch":  # whose modes are shown draws as any call
+            self._stand_ins.function(self.engine, "multinomial", self._watch_draw)
+            self._stand_ins.everywhere()
+
+    def _watch_draw(self, original: Any) -> Any:
+        def multinomial(*args: Any, **kwargs: Any) -> Any:
+            return self._see(original, args, kwargs)
+
+        return multinomial
+
     def _ended(self) -> None:
+        self._stand_ins.end()
         self._known, self._numbers = {}, {}
 
     # --- calls ---------------------------------------------------------------------------------
@@ -138,8 +162,14 @@ class ValueNumbers(CallWatch):
         result = function(*args, **kwargs)
         if number is not None:
             with self.doctor.quietly():
-                for place, made in enumerate(self._tensors(result)):
+                found = self._tensors(result)
+                for place, made in enumerate(found):
                     self._make(made, name, (number, place), given, draw)
+                tensors = [t for v in given if (t := v.tensor()) is not None]
+                for lens in self._lenses:
+                    lens.see(name, args, kwargs, tensors, found)
+                drawn_by = tuple(v.number for v in given) if name in _DRAWS or _is_normal(name) else ()
+                self.again.see_draw(name, tensors, found, drawn_by)
         return result
 
     def _tensors(self, nest: Any) -> list[Any]:

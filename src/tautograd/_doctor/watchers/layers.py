@@ -19,6 +19,8 @@ LOSSES = (
     "soft_margin_loss", "hinge_embedding_loss", "multilabel_soft_margin_loss",
 )  # fmt: skip
 ATTENTION = "scaled_dot_product_attention"
+LOSSES_OF_PAIRS = ("margin_ranking_loss", "cosine_embedding_loss")
+"""Losses of two inputs and a target."""
 DROPOUTS = (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
     ATTENTION,
@@ -30,20 +32,28 @@ def make_loss(observer: Observer, original: Any, name: str) -> Any:
     doctor, depth = observer.doctor, observer.depth
     pulse = doctor.pulse
 
-    def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        if not pulse.close or depth.inside:
-            return original(input, target, *args, **kwargs)
+    def tell(input: Any, target: Any, options: dict[str, Any]) -> None:
         with doctor.quietly():
             doctor.on_loss(
                 Loss(
                     *doctor.now(user_site(), observer.engine), function=name, input=input,
-                    target=target, options=kwargs,
+                    target=target, options=options,
                 )
             )  # fmt: skip
+
+    def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        if not pulse.close or depth.inside:
+            return original(input, target, *args, **kwargs)
+        tell(input, target, kwargs)
         with depth:  # a loss may call another one
             return original(input, target, *args, **kwargs)
 
-    return loss
+    def loss_of_pairs(input1: Any, input2: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        if pulse.close and not depth.inside:
+            tell(input1, target, kwargs)
+        return original(input1, input2, target, *args, **kwargs)
+
+    return loss_of_pairs if name in LOSSES_OF_PAIRS else loss
 
 
 def make_dropout(observer: Observer, original: Any, name: str) -> Any:

@@ -15,6 +15,8 @@ from ..._arrays.once import held_at_fork
 
 changing = threading.RLock()
 held_at_fork.append(changing)
+texts: dict[CodeType, str] = {}
+"""Of functions that are in no file: the text that each is part of."""
 in_machine_code: dict[Any, Callable[[], None]] = {}
 """Functions that run as machine code of what they say, each with what makes it Python's again."""
 

@@ -168,6 +168,16 @@ def check_broadcast(*shapes: tuple[int, ...]) -> None:
         a = np.broadcast_shapes(a, b)
 
 
+def check_written_shape(target: tuple[int, ...], *shapes: tuple[int, ...]) -> None:
+    """PyTorch's error for a result of these shapes that does not fit where it is written."""
+    check_broadcast(*shapes)
+    shape = np.broadcast_shapes(*shapes)
+    if shape != tuple(target):
+        raise RuntimeError(
+            f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
 def unary(
     name: str,
     forward: Rule,

@@ -29,18 +29,11 @@ Function = Callable[..., Any]
 
 def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
     """Where an operation lacks a kernel: PyTorch asks first whether the result could be written."""
+    from .elementwise_calls import check_written_shape
     from .promotion import common_dtype
 
     tensors = [x for x in others if isinstance(x, Tensor)]
-    shapes = [x._data.shape for x in (self, *tensors)]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        from .elementwise_calls import check_broadcast
-
-        check_broadcast(*shapes)
-        raise
-    _check_shape(self, shape)
+    check_written_shape(self._data.shape, *(x._data.shape for x in (self, *tensors)))
     numbers = [x for x in others if isinstance(x, (int, float, complex)) and not tensors]
     kind = common_dtype((self, *tensors, *numbers))
     if not can_cast(kind, self.dtype):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .code_holders import texts
+
 Rule = Callable[..., Any]
 
 
@@ -81,8 +83,11 @@ def joined(bound: tuple[BoundRule | None, ...], joint: bool) -> Callable[..., An
         terms.append(call if alone else f"None if edges[{i}] is None else {call}")
     names = ", ".join(f"rule{i}" for i in range(len(bound)))
     body = terms[0] if joint else f"[{', '.join(terms)}]"
-    build = written(f"lambda bound, {names}: lambda node, edges, g, saved: {body}")
-    return build(bound, *[rule and rule.source for rule in bound])  # type: ignore[no-any-return]
+    text = f"lambda bound, {names}: lambda node, edges, g, saved: {body}"
+    build = written(text)
+    found = build(bound, *[rule and rule.source for rule in bound])
+    texts[found.__code__] = text
+    return found  # type: ignore[no-any-return]
 
 
 def _in_node(source: str) -> str:

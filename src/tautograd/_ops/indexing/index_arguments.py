@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._arrays.checks import require_range
 from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.strided import is_distributed
 from ..._tensor.tensor import Tensor
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -49,6 +50,8 @@ def own_copy(x: Any, *others: Any) -> Any:
     for other in others:
         if type(other) is not np.ndarray and hasattr(other, "dtype"):
             x = np.where(np.zeros_like(other, shape=(), dtype=np.bool_), x, x)
+    if is_distributed(x):  # a part of a sharded array cannot be written through a view
+        return x.copied_everywhere()
     return np.copy(x, order="C")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.strided import has_memory
+from ..._arrays.strided import has_memory, is_distributed
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from .index_arguments import check_range, count
@@ -121,9 +121,10 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
             data = data != 0
         if data.dtype == np.bool_:
             _check_mask(data.shape, shape, len(entries), position)
-            if not has_memory(data) and not (alone and data.ndim):
+            spread = is_distributed(data)
+            if not has_memory(data) and not spread and not (alone and data.ndim):
                 raise RuntimeError(BATCHED_MASK)
-            if alone and data.ndim:
+            if alone and data.ndim and not spread:
                 entries += [data, *(COVERED,) * (data.ndim - 1)]
             else:
                 entries += np.nonzero(data) if data.ndim else ()  # it covers no dimension

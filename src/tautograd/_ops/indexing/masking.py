@@ -9,7 +9,7 @@ import numpy as np
 from ..._arrays.blend import filled
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.result_layout import in_c_order
-from ..._arrays.strided import has_memory
+from ..._arrays.strided import has_memory, is_distributed
 from ..._autograd.apply import apply
 from ..._tensor.arguments import as_element, number
 from ..._tensor.tensor import Tensor, make
@@ -17,7 +17,7 @@ from ..declare.elementwise_calls import check_broadcast
 from ..declare.public import public
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
-from .index_arguments import count, own_copy, require_tensors, spoken
+from .index_arguments import count, own_copy, require_tensors, spoken, taken
 from .take_put import put_op
 
 
@@ -67,6 +67,8 @@ def _broadcast(x: Any, mask: Any) -> tuple[Any, Any]:
 
 def _masked_select(x: Any, mask: Any) -> Any:
     values, chosen = _broadcast(x, mask)
+    if is_distributed(chosen):
+        return taken(np.reshape(values, (-1,)), np.flatnonzero(chosen))
     return values[chosen]
 
 

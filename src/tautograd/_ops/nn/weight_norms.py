@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from typing import Any
 
 import numpy as np
@@ -57,8 +59,17 @@ weight_norm_op = Op(
 )
 
 
+def _number(dim: Any, name: str) -> int:
+    """A dimension: a number, or a tensor that stands for one."""
+    if isinstance(dim, (int, np.integer, Tensor)) and not isinstance(dim, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(dim)
+    raise TypeError(f"{name}(): argument 'dim' (position 3) must be int, not {type(dim).__name__}")
+
+
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """The direction `v` with the lengths `g`, one per place along `dim` (-1: one for all)."""
+    dim = _number(dim, "_weight_norm")
     if dim == 0 or dim == v.ndim - 1:
         refuse(weight_norm_op, v._data.dtype)
         found: Tensor = apply(weight_norm_op, (v, g), {"dim": dim})
@@ -69,10 +80,7 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, with all of them kept (-1: of the whole tensor)."""
-    if not isinstance(dim, (int, np.integer, Tensor)):
-        raise TypeError(
-            f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"
-        )
+    dim = _number(dim, "norm_except_dim")
     rank = v.ndim
     if dim == -1:
         return v.norm(pow)

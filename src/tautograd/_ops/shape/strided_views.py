@@ -15,6 +15,7 @@ import numpy as np
 from ..._arrays.result_layout import as_first
 from ..._arrays.strided import (
     has_memory,
+    is_distributed,
     storage_of,
     storage_offset_of,
     strided,
@@ -199,7 +200,9 @@ def check_storage(array: Any, size: Ints, stride: Ints, offset: int) -> None:
         )
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     needed = (last + 1) * array.dtype.itemsize
-    there = getattr(storage_of(array), "nbytes", array.size * array.dtype.itemsize)
+    there = array.size * array.dtype.itemsize
+    if not is_distributed(array):
+        there = getattr(storage_of(array), "nbytes", there)
     if needed > there:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "

@@ -20,8 +20,9 @@ from ..numerics.signs import sign_vectors
 from ..report.findings import Entry
 from ..report.report import Check
 from ..subject.engines import as_reals
+from ..subject.leaves import Leaf
 from ..subject.lost_precision import Loss
-from ..subject.subject import Leaf, Subject
+from ..subject.subject import Subject
 
 _ROUNDINGS = 16  # of the largest entry: sums and a few layers, each with its rounding
 _MOVES = 4  # moves of the inputs, to measure the effect of rounding

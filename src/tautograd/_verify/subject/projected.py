@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..numerics.signs import uneven_signs
-from .subject import Leaf, Subject
+from .leaves import Leaf
+from .subject import Subject
 
 LARGE = 4_000_000  # numbers above which a computation is projected
 _POINTS, _ORDER = 8, 4  # values along a line whose fourth differences show the noise

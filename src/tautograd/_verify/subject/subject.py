@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,30 +31,13 @@ from .engines import (
 )
 from .held import Held
 from .intent import Intent, moved
+from .leaves import Leaf, as_double, precision_of
 from .places import same_bits
+from .run_state import RunState
 from .time_limit import in_time
 from .widening import widened
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
-
-
-@dataclass
-class Leaf:
-    """A tensor whose gradient is checked."""
-
-    name: str
-    tensor: Any
-    start: int  # offset of its numbers in the row
-    is_parameter: bool
-
-    @property
-    def reals(self) -> int:
-        return reals_in(self.tensor)
-
-    def index_of(self, place: int) -> tuple[int, ...]:
-        """The index in the tensor for a number of the row."""
-        flat = (place - self.start) // (2 if self.tensor.is_complex() else 1)
-        return tuple(int(i) for i in np.unravel_index(flat, tuple(self.tensor.shape)))
 
 
 class Subject:
@@ -87,9 +68,9 @@ class Subject:
         self._positional = self._names_of_arguments()
         self.leaves = self._choose(wrt, parameters)
         self._only_leaves: tuple[list[Leaf], bool] | None = None  # of these leaves
-        self._state = _State(self.engine, target, self.is_module)
+        self._state = RunState(self.engine, target, self.is_module)
         if in_double:
-            self._state.buffers = {k: _doubled(b) for k, b in self._state.buffers.items()}
+            self._state.buffers = {k: as_double(b) for k, b in self._state.buffers.items()}
         self.clones = False  # whether the inputs must be copies, because they are modified in place
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
@@ -129,7 +110,7 @@ class Subject:
         leaves, start = [], 0
         for name, tensor in chosen.items():
             if self._doubled:
-                tensor = _doubled(tensor)
+                tensor = as_double(tensor)
             leaves.append(Leaf(name, tensor.detach().clone(), start, name in own))
             start += leaves[-1].reals
         if not leaves:
@@ -461,7 +442,7 @@ class Subject:
         self._state.restore()
         if self.is_module and not is_step:
             target = copy.deepcopy(self.target).double()  # type: ignore[attr-defined]
-        args, kwargs = NESTS.mapped((self.args, self.kwargs), _doubled)
+        args, kwargs = NESTS.mapped((self.args, self.kwargs), as_double)
 
         def of(target: Any) -> Subject:
             return Subject(
@@ -484,7 +465,7 @@ class Subject:
 
     @property
     def is_double(self) -> bool:
-        return all(_precision(leaf.tensor) in ("float64", "complex128") for leaf in self.leaves)
+        return all(precision_of(leaf.tensor) in ("float64", "complex128") for leaf in self.leaves)
 
     @cached_property
     def epsilon(self) -> float:
@@ -492,86 +473,6 @@ class Subject:
         return max(float(self.engine.finfo(leaf.tensor.dtype).eps) for leaf in self.leaves)
 
 
-def _precision(tensor: Any) -> str:
-    return str(tensor.dtype).rpartition(".")[2]
-
-
-def _doubled(value: Any) -> Any:
-    if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
-        engine = engine_of([value])
-        wide = engine.complex128 if value.is_complex() else engine.float64
-        return value.detach().to(wide).requires_grad_(value.requires_grad)
-    return value
-
-
 def _fresh(value: Any) -> Any:
     """An unchecked input, protected from modification."""
     return value.detach().clone() if is_tensor(value) else value
-
-
-def _same_stream(one: Any, other: Any) -> bool:
-    """Whether nothing was drawn between two states of a generator."""
-    return all(
-        np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-class _State:
-    """What a computation may change besides its result: random streams and buffers."""
-
-    def __init__(self, engine: Any, target: Any, is_module: bool) -> None:
-        self.engine = engine
-        self.held = Held(target)
-        self.holds = False  # whether held state changes the result, and so is restored
-        self.leaves = False  # whether a run changes held state
-        self.rng = engine.get_rng_state()
-        self.others: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
-        self.drawn_elsewhere = list(self.others)
-        self.buffers = (
-            {k: b.detach().clone() for k, b in target.named_buffers()} if is_module else {}
-        )
-        self.draws = True
-        self._at_start = True  # nothing that could have drawn has run yet
-        self.moved: list[str] = []
-        self._given: dict[str, Any] = {}
-
-    def restore(self) -> None:
-        if self._at_start:
-            self._at_start = False
-            return
-        if self.holds:
-            self.held.restore()
-        if self.draws:
-            self.engine.set_rng_state(self.rng)
-        if "python" in self.drawn_elsewhere:
-            random.setstate(self.others["python"])
-        if "numpy" in self.drawn_elsewhere:
-            np.random.set_state(self.others["numpy"])  # noqa: NPY002
-
-    def put_back(self) -> None:
-        """Restore every random stream to the state it was found in."""
-        if not self.engine.equal(self.engine.get_rng_state(), self.rng):
-            self.engine.set_rng_state(self.rng)
-        self.restore()
-        if self.leaves or self.holds:
-            self.held.leave_as_found()
-
-    def fresh_buffers(self) -> dict[str, Any]:
-        self._given = {k: b.clone() for k, b in self.buffers.items()}
-        return self._given
-
-    def note_what_moved(self) -> None:
-        """After the first run: record which of these it changed, so that later runs are faster."""
-        self.draws = not self.engine.equal(self.engine.get_rng_state(), self.rng)
-        now: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
-        self.drawn_elsewhere = [
-            name for name, state in self.others.items() if not _same_stream(state, now[name])
-        ]
-        self.moved = [
-            k
-            for k, b in self._given.items()
-            if not bool((b == self.buffers[k]).all()) and b.numel()
-        ]
-        self.leaves = self.held.moved()
-        self.restore()

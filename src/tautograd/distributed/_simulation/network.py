@@ -6,7 +6,7 @@ total, a latency of A and a bandwidth of B, for example:
 
     all_reduce   ring   2 (n - 1) A + 2 (n - 1) / n S / B
                  tree   2 log2(n) A + 2 (n - 1) / n S / B
-                 short      log2(n) (A + S / B)
+                 short      log2(n) (A + S / B), up to 2 kB
 
 A library takes the fastest, and so does the model. Ranks of a machine use its inner links; each machine has one
 link to the others. A ring over all ranks crosses that link once; groups that span machines
@@ -16,9 +16,14 @@ share it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
+from .._work import PAUSE_SHARE
+
 GIGA, MICRO = 1e9, 1e-6
+_SHORT = 2048  # bytes
+_TIMER = 5e-5  # seconds: Linux's default slack of timers, by which each pause is longer
 
 
 @dataclass(frozen=True)
@@ -37,17 +42,18 @@ class Network:
     """Latency between ranks of a machine, in microseconds."""
     cores: int = 0
     """Cores that all ranks share and that also copy the bytes (within a machine's memory); 0: each rank has its own."""
-    waiting: float = 1.0
-    """How much more processor time ranks need to exchange, with `crowd` of them per core; proportionally less with
-    fewer."""
     crowd: float = 2.0
-    """Ranks per core."""
+    """Ranks per core in the measurements that the following come from; all of them are processor time of a rank."""
+    calling: float = 0.0
+    """Microseconds per exchange besides its messages."""
+    handing: float = 0.0
+    """Microseconds more for one that the background thread looks after."""
     looking: float = 0.0
-    """Extra microseconds of processor time per exchange, with so many ranks, spent polling in vain."""
+    """Microseconds of polling for others that are off their core, for each e-fold of a wait (see `patience`)."""
     returning: float = 0.0
-    """Extra microseconds per step of a rank, with so many ranks, because others have used its caches."""
+    """Microseconds by which computing after an exchange takes longer, because others have used the caches."""
     slower: float = 0.0
-    """By what share computing slows down, with so many ranks: the longer a rank computes, the more often it is
+    """By what share computing slows down: the longer a rank computes, the more often it is
     interrupted, and each time it finds its caches evicted."""
     refill: float = math.inf
     """GB/s at which a step's memory (parameters, gradients, states) is read back into the caches."""
@@ -63,18 +69,30 @@ class Network:
         return self.latency * MICRO, min(outside, inside[1])
 
     def seconds(
-        self, kind: str, size: float, members: int, ranks: int, neighbours: bool = True
+        self,
+        kind: str,
+        size: float,
+        members: int,
+        ranks: int,
+        neighbours: bool = True,
+        *,
+        background: bool = False,
+        stretch: float = 0.0,
     ) -> float:
-        """What a collective of `members` of all `ranks` takes."""
+        """What a collective of `members` of all `ranks` takes, which they wait for after computing for `stretch`."""
         if members == 1:
             return 0.0
         latency, bandwidth = self.link(members, ranks, neighbours)
-        costs = [
+        least = min(
             self._hops(rounds, members, ranks, latency, tree) + volume * size / bandwidth
-            for rounds, volume, tree in _ways(kind, members)
-        ]
-        looking = self.looking * MICRO * self._crowdedness(ranks) * self._sharing(ranks, 1.0)
-        return min(costs) * self._sharing(ranks, self._waiting(ranks)) + looking
+            for rounds, volume, tree in ways(kind, members, size)
+        )
+        if not self.cores:
+            return least
+        polling = self.looking * share_that_waits(ranks, self.cores) * patience(stretch)
+        return (
+            least + (self.calling + self.handing * background + polling) * MICRO
+        ) * self.crowding(ranks)
 
     def _hops(self, rounds: float, members: int, ranks: int, latency: float, tree: bool) -> float:
         """The latencies on the critical path. A tree combines ranks within machines before it crosses between them."""
@@ -84,53 +102,54 @@ class Network:
         return rounds * latency
 
     def crowding(self, ranks: int) -> float:
-        """How much slower ranks compute because they share cores."""
-        return self._sharing(ranks, 1.0)
+        """How many ranks a core has: by so much everything takes longer."""
+        return ranks / self.cores if 0 < self.cores < ranks else 1.0
 
-    def refilling(self, ranks: int, computing: float, memory: float) -> float:
-        """The extra time of a step that computes so long and touches so many bytes, because other ranks have used the
-        caches in between.
+    def refilling(
+        self, ranks: int, computing: float, memory: float, returns: Sequence[float] = ()
+    ) -> float:
+        """The extra time of a step that computes so long, touches so many bytes and comes back from exchanges to
+        compute so long each time, because other ranks have used the caches in between.
 
-        The memory counts once, however often the step waits: between two waits it needs only part of it.
+        The memory counts once, however often the step waits: between two waits it needs only part of it. And what is
+        computed next needs only part of what has been evicted: it takes twice as long at most.
         """
-        seconds = self.returning * MICRO + self.slower * computing + memory / (self.refill * GIGA)
-        return seconds * self._displaced(ranks) * self._sharing(ranks, 1.0)
+        back = sum(min(self.returning * MICRO, following) for following in returns)
+        seconds = back + self.slower * computing + memory / (self.refill * GIGA)
+        return seconds * self._displaced(ranks) * self.crowding(ranks)
 
     def _displaced(self, ranks: int) -> float:
         """How often another rank had the core before, relative to `crowd` ranks per core: one is enough."""
         if not 0 < self.cores < ranks or self.crowd <= 1:
             return 0.0
-        return (1.0 - self.cores / ranks) / (1.0 - 1.0 / self.crowd)
-
-    def _waiting(self, ranks: int) -> float:
-        """How much a rank polls: more often the longer the others are off the core."""
-        if not self.cores or self.crowd <= 1:
-            return self.waiting
-        return 1.0 + (self.waiting - 1.0) * self._crowdedness(ranks)
-
-    def _crowdedness(self, ranks: int) -> float:
-        """0 if every rank has a core, 1 with `crowd` ranks per core."""
-        if not self.cores or self.crowd <= 1:
-            return 0.0
-        return max(0.0, ranks / self.cores - 1.0) / (self.crowd - 1.0)
-
-    def _sharing(self, ranks: int, cost: float) -> float:
-        return cost * ranks / self.cores if 0 < self.cores < ranks else 1.0
+        return share_that_waits(ranks, self.cores) / (1.0 - 1.0 / self.crowd)
 
     def stolen(self, ranks: int) -> float:
         """The share of an exchange's time in which its ranks cannot compute."""
         return 1.0 - min(1.0, max(0.0, self.cores / ranks - 1.0)) if self.cores else 0.0
 
 
-def _ways(kind: str, n: int) -> list[tuple[float, float, bool]]:
-    """Algorithms for a collective: rounds, the shares of the bytes that cross a link, and whether it is a tree."""
+def share_that_waits(ranks: int, cores: int) -> float:
+    """The share of ranks that another one on their core keeps waiting: all but the last of each core."""
+    return max(0.0, 1.0 - cores / ranks)
+
+
+def patience(seconds: float) -> float:
+    """How a wait's polling grows with its length: pauses are a share of the time waited (`_work`), plus the timer's
+    own slack, so that their number grows as a logarithm."""
+    return math.log1p(seconds * PAUSE_SHARE / _TIMER)
+
+
+def ways(kind: str, n: int, size: float) -> list[tuple[float, float, bool]]:
+    """Algorithms for a collective: rounds, the shares of the bytes that cross a link, and whether it is a tree.
+
+    The last one is what MPI takes among ranks in one memory.
+    """
     rounds, others = math.ceil(math.log2(n)), (n - 1) / n
     if kind.startswith("all_reduce"):
-        return [
-            (2 * (n - 1), 2 * others, False),
-            (2 * rounds, 2 * others, True),
-            (rounds, rounds, True),
-        ]
+        whole = (2 * (n - 1), 2 * others, False), (2 * rounds, 2 * others, True)
+        # MPICH's limit (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE): longer messages are split first.
+        return [*whole, (rounds, rounds, True)] if size <= _SHORT else [*whole]
     if kind in ("broadcast", "reduce"):
         return [(rounds, rounds, True), (2 * rounds, 2 * others, True), (rounds + n - 1, 1, False)]
     if kind == "barrier":

@@ -33,13 +33,14 @@ def _work_of(future: Future) -> Work | None:
 
 
 def _memory(optimizer: Any) -> int:
-    """Bytes that a step touches in any case: parameters and gradients (whole even where they are sharded, since a step
-    gathers them), and the optimizer's states."""
+    """Bytes that stay from one step to the next and are touched in each: parameters, gradients and the optimizer's
+    states. Of a sharded tensor that is this rank's part: the whole is gathered anew, just before it is used."""
     held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     gradients = [parameter.grad for parameter in held if parameter.grad is not None]
     states = [value for p in held for value in optimizer.state.get(p, {}).values()]
-    own = [v.to_local() if hasattr(v, "to_local") else v for v in states if hasattr(v, "numel")]
-    return sum(tensor.numel() * tensor.element_size() for tensor in (*held, *gradients, *own))
+    tensors = [t for t in (*held, *gradients, *states) if hasattr(t, "numel")]
+    own = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
+    return sum(tensor.numel() * tensor.element_size() for tensor in own)
 
 
 class Recording:

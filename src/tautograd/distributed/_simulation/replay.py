@@ -108,7 +108,9 @@ def _pace(step: Step, network: Network, ranks: int, share: float) -> float:
     if not step.computing:
         return share * network.crowding(ranks)
     computing = share * step.computing
-    refilling = network.refilling(ranks, computing, step.memory)
+    refilling = network.refilling(
+        ranks, computing, step.memory, [share * one for one in step.returns]
+    )
     return share * network.crowding(ranks) + refilling / step.computing
 
 
@@ -118,7 +120,7 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
     clocks = np.zeros(ranks)
     free: dict[tuple[int, bool], Any] = {}  # when each group's exchanges so far are over
     costs, members = [], []
-    for exchange in step.exchanges:
+    for exchange, stretch in zip(step.exchanges, step.stretches, strict=True):
         count = exchange.group.at(ranks)
         if count < 1 or count % 1 or ranks % count:
             raise CannotSimulate(
@@ -126,7 +128,12 @@ def _run(step: Step, network: Network, ranks: int, share: float, luck: Callable[
             )
         size = exchange.bytes.at(int(count))
         members.append(int(count))
-        costs.append(network.seconds(exchange.kind, size, int(count), ranks, exchange.neighbours))
+        costs.append(
+            network.seconds(
+                exchange.kind, size, int(count), ranks, exchange.neighbours,
+                background=exchange.background, stretch=share * stretch,
+            )
+        )  # fmt: skip
     for _ in range(STEPS):
         pace = luck() * usual
         ends: dict[float, Any] = {}

@@ -8,11 +8,12 @@ gathered from all ranks to grow with them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ class Exchange:
     """How many ranks take part."""
     neighbours: bool
     """Whether the ranks are consecutive, so that they fit into one machine."""
+    background: bool = False
+    """Whether the program goes on before it waits for it."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +75,31 @@ class Step:
     clock: str
     """Which clock `compute` is in: "cpu" or "wall"."""
     memory: float = 0.0
-    """Bytes of parameters, gradients and the optimizer's states."""
+    """Bytes of parameters, gradients and the optimizer's states that stay from one step to the next."""
 
     @property
     def computing(self) -> float:
         """Seconds that a rank spends computing."""
         return sum(value for kind, value in self.program if kind == COMPUTE)
+
+    @property
+    def returns(self) -> list[float]:
+        """How long a rank computes each time that it comes back from an exchange or from starting one."""
+        pairs = zip(
+            (*self.program[-1:], *self.program), self.program, strict=False
+        )  # steps follow steps
+        return [value for (before, _), (kind, value) in pairs if kind == COMPUTE != before]
+
+    @property
+    def stretches(self) -> list[float]:
+        """For each exchange, how long a rank computes between the wait for it and the wait before."""
+        found, since = [0.0] * len(self.exchanges), 0.0
+        for kind, value in self.program:
+            if kind == COMPUTE:
+                since += value
+            elif kind == WAIT:
+                found[int(value)], since = since, 0.0
+        return found
 
 
 def read(folder: Path, ranks: int) -> list[list[dict[str, Any]]]:
@@ -113,9 +135,12 @@ def step_of(recordings: Sequence[list[list[dict[str, Any]]]], clock: str) -> Ste
         else:
             open_ones.pop(event[1], None)
     program += [(WAIT, number) for number in open_ones]  # no exchange outlasts a step
+    at_once = {
+        int(a[1]) for a, b in itertools.pairwise(program) if b == (WAIT, a[1]) and a[0] == START
+    }
     exchanges = [
-        _exchange(_largest(found), sizes)
-        for found in zip(*(_starts(steps) for steps in usual), strict=True)
+        replace(_exchange(_largest(found), sizes), background=i not in at_once)
+        for i, found in enumerate(zip(*(_starts(steps) for steps in usual), strict=True))
     ]
     seconds = statistics.median(step["seconds"] for step in first)
     memory = statistics.median(step.get("memory", 0) for step in first)

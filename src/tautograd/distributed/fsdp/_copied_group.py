@@ -37,6 +37,10 @@ class CopiedGroup:
         if len(self._arrived) == sum(p.requires_grad for p in self.parameters):
             self.finish()
 
+    def abandon(self) -> None:
+        """Forget that gradients of a backward pass that failed had arrived."""
+        self._arrived.clear()
+
     def finish(self) -> None:
         """Average the gradients that have arrived; averaging again what was averaged before does not change it."""
         mine = [p for p in self.parameters if id(p) in self._arrived]

@@ -21,6 +21,7 @@ from .._groups import get_rank
 from .._reduce_op import ReduceOp
 from .._reductions import all_reduce, reduce_scatter_tensor
 from ._param_group import Pages
+from ._stepped import watch
 from .api import MixedPrecision, ShardingStrategy
 
 FLAT = "_flat_param"
@@ -91,10 +92,12 @@ class FlatHandle:
         self.rank = group.rank() if strategy.shards else 0
         self.divided = _divisors(group.size() * (replicas.size() if replicas is not None else 1))
         self.is_gathered, self.reduces = False, True
+        self.is_outdated = False  # an optimizer has stepped since it was gathered
         self.hook: Callable[..., None] | None = None
         self.hook_state: Any = None
         self._pages: Pages | None = None
         self._arrived: set[int] = set()
+        self._has_sums = False  # of passes whose gradients were not to be reduced yet
         self._summoned: tuple[Any, ...] | None = None
         self.pieces: list[Piece] = []
         at = 0
@@ -113,6 +116,7 @@ class FlatHandle:
             self._cut(line)
         )  # the shard's memory, which visible parameters share
         self.visible = self._make_visible()
+        watch(self)
         self.show_shards()
 
     # --- shards ---------------------------------------------------------------------------------
@@ -193,8 +197,12 @@ class FlatHandle:
 
     def gather(self) -> None:
         """Give the modules whole parameters."""
-        if self.is_gathered:
+        if self.is_gathered and not self.is_outdated:
             return
+        if self.is_outdated and self._pages is not None:
+            for p in self.pieces:  # a graph from before must not use them as if they were its own
+                p.gathered._version_box[0] += 1
+        self.is_outdated = False
         dtype = np.dtype(self._computes_in)
         if self._pages is None:
             self._pages = Pages(self.size * dtype.itemsize)
@@ -233,9 +241,18 @@ class FlatHandle:
         """Sum the gradients that have arrived; without `reduces` they accumulate on this rank."""
         self._arrived.clear()
         came = any(p.gathered is not None and p.gathered._grad is not None for p in self.pieces)
+        self._has_sums = came and not self.reduces
         if came and self.reduces:
             self._reduce()
         self.release()
+
+    def abandon(self) -> None:
+        """Forget the gradients of a backward pass that failed, unless they were added to those of others."""
+        self._arrived.clear()
+        if not self._has_sums:
+            for p in self.pieces:
+                if p.gathered is not None:
+                    p.gathered._grad = None
 
     def _reduced_in(self) -> Any:
         wanted = self.precision.reduce_dtype or self.precision.param_dtype

@@ -127,12 +127,29 @@ class ShardState:
     def find_root(self) -> None:
         """Make the first module called the root of those below: its parameters are kept, backward needs them next."""
         if self.is_root is None:
+            self._check_shared()
             for module in self._module.modules():
                 state = getattr(module, "_fsdp", None)
                 if state is not None and state.is_root is None:
                     state.is_root = state is self
                     if state.releases_after_forward is None:
                         state.releases_after_forward = not state.is_root
+
+    def _check_shared(self) -> None:
+        """Refuse modules that shared a parameter and were sharded apart: each would train a parameter of its own."""
+        states = {id(s): s for m in self._module.modules() if (s := getattr(m, "_fsdp", None))}
+        held = [group for state in states.values() for group in state.groups]
+        names = {id(p): name for name, p in self._module.named_parameters(remove_duplicate=False)}
+        origins: set[int] = set()
+        for p in (p for group in held if isinstance(group, ParamGroup) for p in group.parameters):
+            if id(p.origin) in origins:
+                name = names.get(id(p.sharded), p.owners[0][1])
+                raise ValueError(
+                    f"Parameter '{name}' is shared with a parameter already managed by another FSDP group. For "
+                    "shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP "
+                    "group."
+                )
+            origins.add(id(p.origin))
 
     def _before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
         self.find_root()
@@ -162,6 +179,9 @@ class ShardState:
     def _before_backward(self, grad: Any) -> None:
         run = current_run()
         if self._run is not run:
+            if self._run is not None and not _is_inside(run, self._run):
+                for held in self.groups:
+                    held.abandon()
             self._run = run
             queue_callback(self._after_backward)
         self.gather()
@@ -173,6 +193,13 @@ class ShardState:
             held.finish()
         if not self.releases_after_backward:
             self.gather()
+
+
+def _is_inside(run: Any, outer: Any) -> bool:
+    """Whether a backward pass is part of another one, as an activation checkpoint's is."""
+    while run is not None and run is not outer:
+        run = run.outer
+    return run is outer
 
 
 def cast_to(dtype: Any) -> Callable[[Any], Any]:

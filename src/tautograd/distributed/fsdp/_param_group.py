@@ -42,6 +42,8 @@ class ShardedParameter:
         self.owners = owners  # every module and name under which it is found
         placements = (*(REPLICATE,) * (mesh.ndim - 1), Shard(dim))
         self.sharded: Any = distribute_tensor(parameter, mesh, placements, src_data_rank=None)
+        # Marks the parameter before it was sharded: two modules that share it, sharded apart, would no longer share it.
+        self.origin = parameter.__dict__.setdefault("_fsdp_origin", object())
         self.dim = dim
         self.shape = tuple(parameter.shape)
         # As a matrix whose rows are sharded: what lies before the cut dimension is moved behind it for sending.
@@ -82,6 +84,8 @@ class ParamGroup:
         self.divisor = mesh.size()
         self._pages: Pages | None = None
         self._arrived: set[int] = set()
+        self._versions: list[int] = []  # of the shards, when they were gathered last
+        self._has_sums = False  # of passes whose gradients were not to be reduced yet
         for p in parameters:
             p.show(p.sharded)
 
@@ -104,11 +108,18 @@ class ParamGroup:
                 p.gathered.register_post_accumulate_grad_hook(self._has_gradient)
 
     def gather(self) -> None:
-        """Give the modules whole parameters."""
-        if self.is_gathered:
+        """Give the modules whole parameters as they are now: a step may have changed the shards since the last time."""
+        versions = [p.sharded._version for p in self.parameters]
+        if self.is_gathered and versions == self._versions:
             return
         if self._pages is None:
             self._make_room()
+        elif (
+            versions != self._versions
+        ):  # a graph from before must not use them as if they were its own
+            for p in self.parameters:
+                p.gathered._version_box[0] += 1
+        self._versions = versions
         count = self.group.size()
         for dtype in dict.fromkeys(self._dtype(p) for p in self.parameters):
             mine = [p for p in self.parameters if self._dtype(p) == dtype]
@@ -151,11 +162,20 @@ class ParamGroup:
             p for p in self.parameters if p.gathered is not None and p.gathered._grad is not None
         ]
         self._arrived.clear()
+        self._has_sums = bool(with_gradient) and not self.reduces
         if self.reduces and with_gradient:
             dtypes = [self._reduced_in(p) for p in with_gradient]
             for dtype in dict.fromkeys(dtypes):
                 self._reduce([p for p, d in zip(with_gradient, dtypes, strict=True) if d == dtype], dtype)  # fmt: skip
         self.release()
+
+    def abandon(self) -> None:
+        """Forget the gradients of a backward pass that failed: the next one's are not to be added to them."""
+        self._arrived.clear()
+        if not self._has_sums:
+            for p in self.parameters:
+                if p.gathered is not None:
+                    p.gathered._grad = None
 
     def _reduced_in(self, p: ShardedParameter) -> Any:
         wanted = self.policy.reduce_dtype
@@ -182,6 +202,9 @@ class ParamGroup:
         for p in parameters:
             self._keep(p, out[start : start + p.chunk])
             start += p.chunk
+        for p in parameters:
+            for hook in list((p.sharded._post_hooks or {}).values()):
+                hook(p.sharded)
 
     def _keep(self, p: ShardedParameter, flat: Any) -> None:
         """Accumulate a shard's gradient."""

@@ -82,7 +82,7 @@ class DistributedArray(Methods):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         from ._rules import of_function
 
-        return of_function(function, args, kwargs)
+        return of_function(function, args, kwargs, self.mesh)
 
     def __getitem__(self, index: Any) -> Any:
         from ._rules import item
@@ -122,6 +122,13 @@ class DistributedArray(Methods):
         from ._redistribute import whole
 
         return whole(self)
+
+    def copied_everywhere(self) -> DistributedArray:
+        """A copy that each rank has all of, so that every view of it can be written."""
+        everywhere = (REPLICATE,) * self.mesh.ndim
+        return DistributedArray(
+            np.array(self.host(), order="C", copy=True), self.mesh, everywhere, self.shape
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(

@@ -294,23 +294,27 @@ def _lying(x: Any, mesh: Any, placements: tuple[Placement, ...]) -> Any:
 # --- all other functions ----------------------------------------------------------------------------------
 
 
-def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Any other function of NumPy's."""
+def of_function(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: Any = None
+) -> Any:
+    """Any other function of NumPy's; `mesh` is that of an array whose kind alone matters (`np.arange(3, like=x)`)."""
     rule = RULES.get(function)
     if rule is not None:
         found = rule(*args, **kwargs)
         if found is not NotImplemented:
             return found
+    if function in _VIEWS:
+        return _read_only(on_whole(function, args, kwargs, mesh))
     if function in _WRITERS:
         return _on_whole_target(function, args, kwargs)
-    return on_whole(function, args, kwargs)
+    return on_whole(function, args, kwargs, mesh)
 
 
-def on_whole(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def on_whole(function: Any, args: Any, kwargs: dict[str, Any], mesh: Any = None) -> Any:
     """Apply a function to all elements, computed by every rank."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    mesh = mesh_of((*args, *kwargs.values(), out if isinstance(out, tuple) else (out,)))
+    mesh = mesh_of((*args, *kwargs.values(), out if isinstance(out, tuple) else (out,))) or mesh
     result = function(*_whole_in(args), **{k: _whole_in(v) for k, v in kwargs.items()})
     placements = (REPLICATE,) * mesh.ndim
 
@@ -345,6 +349,16 @@ def _whole_in(value: Any) -> Any:
 
 # Functions that write into their first argument.
 _WRITERS = frozenset((np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal))
+
+
+# Functions whose result is a view of their argument. Of an array put together from all ranks it is a copy: a write to
+# it has to be an error, since it would be lost.
+_VIEWS = frozenset((np.reshape, np.ravel, np.squeeze, np.broadcast_to))
+
+
+def _read_only(found: DistributedArray) -> DistributedArray:
+    found.local.flags.writeable = False
+    return found
 
 
 def _on_whole_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

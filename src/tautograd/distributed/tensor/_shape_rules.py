@@ -109,6 +109,8 @@ def _reshape(x: Any, shape: Any = None, order: str = "C", copy: Any = None, **_:
         placements.append(Shard(fits[-1]))
         local[fits[-1]] //= parts
     found = np.reshape(x.local, tuple(local))
+    if found.size and not np.may_share_memory(found, x.local):
+        found.flags.writeable = False  # a write to this copy would be lost
     return DistributedArray(found, x.mesh, tuple(placements), tuple(wanted))
 
 
@@ -184,7 +186,8 @@ def item_locally(x: DistributedArray, index: Any) -> DistributedArray | None:
         if not whole and any(p.is_shard(dim) for p in x.placements):
             return None
         dim += 1
-    return _moved(x, x.local[index], went.__getitem__, tuple(shape))
+    # With `...` the result is a view even where the index selects a single element.
+    return _moved(x, x.local[(*index, ...)], went.__getitem__, tuple(shape))
 
 
 SHAPE_RULES: dict[Any, Any] = {

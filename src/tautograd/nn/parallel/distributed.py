@@ -146,7 +146,8 @@ class DistributedDataParallel(Module, Joinable):
             self.process_group,
             self.bucket_bytes_cap,
             gradient_as_bucket_view,
-            find_unused_parameters or static_graph,
+            find_unused_parameters,
+            static_graph,
         )
 
     def _check_equal_shapes(self, trained: list[tuple[str, Any]]) -> None:
@@ -193,7 +194,7 @@ class DistributedDataParallel(Module, Joinable):
             looked = self.find_unused_parameters or self.static_graph
             self.reducer.prepare(tensors_in(output) if looked else None)
         else:
-            self.reducer.expects = False
+            self.reducer.skip()
         return output
 
     _authority = 0
@@ -263,7 +264,7 @@ class DistributedDataParallel(Module, Joinable):
         return self
 
     def _set_static_graph(self) -> None:
-        self.static_graph = self.reducer.find_unused = True
+        self.static_graph = self.reducer.find_unused = self.reducer.is_static = True
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -282,7 +283,8 @@ class DistributedDataParallel(Module, Joinable):
             self.process_group,
             self.bucket_bytes_cap,
             self.gradient_as_bucket_view,
-            self.find_unused_parameters or self.static_graph,
+            self.find_unused_parameters,
+            self.static_graph,
         )
 
 
@@ -294,10 +296,10 @@ class _DDPJoinHook(_Notified):
         self._context: Join | None = None
 
     def notified(self, context: Join) -> None:
-        """Record who has batches: their first rank has the buffers, and gradients are averaged over them."""
+        """Record who has batches: their last rank has the buffers, and gradients are averaged over them."""
         self._context = context
         if context.active:
-            self.ddp._authority = context.active[0]
+            self.ddp._authority = context.active[-1]
             size = self.ddp.process_group.size()
             self.ddp.reducer.divisor = size if self._by_initial else len(context.active)
 
@@ -306,7 +308,7 @@ class _DDPJoinHook(_Notified):
         ddp, context = self.ddp, self._context
         assert context is not None
         if ddp.require_forward_param_sync and ddp.forward_sync_buffers:
-            ddp._sync_buffers(context.active[0])
+            ddp._sync_buffers(context.active[-1])
         ddp.require_forward_param_sync = context.syncs
         if context.syncs:
             ddp.reducer.shadow()

@@ -10,11 +10,14 @@ USED = {
 }
 
 
-def walk(name: str, argument: str, size: int, body: str, last: str, end: str) -> str:
+def walk(
+    name: str, argument: str, size: int, body: str, last: str, end: str, here: str = "at"
+) -> str:
     """A method that does something with each record of `size` bytes.
 
     `body` begins with the block `%record`, where `%at` is the record's address, and comes to its end in the
-    block `last`; after the last record the method gives True. `end` holds the blocks that leave it early.
+    block `last`, where `here` is the address of the record that is done with; after the last record the method
+    gives True. `end` holds the blocks that leave it early.
     """
     return f"""
 define ptr @{name}(ptr %self, ptr %{argument}) {{
@@ -29,7 +32,7 @@ loop:
   %done = icmp eq ptr %at, %end
   br i1 %done, label %all, label %record
 {body.strip(chr(10))}
-  %next = getelementptr i8, ptr %at, i64 {size}
+  %next = getelementptr i8, ptr %{here}, i64 {size}
   br label %loop
 all:
   %true = call ptr @PyBool_FromLong(i64 1)

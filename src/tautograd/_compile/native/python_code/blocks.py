@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .expressions import Expressions
@@ -73,11 +74,49 @@ class Blocks(Expressions):
         self.begin(caught)
         where = self.new("load i32, ptr %where")
         error = self.fetched()
-        ending()
-        self.restored(error)
-        self.do(f"store i32 {where}, ptr %where")
-        self.jump(self.error())
+        with self.handled(error):
+            ending()
+        if self.reachable:
+            self.restored(error)
+            self.do(f"store i32 {where}, ptr %where")
+            self.jump(self.error())
         self.loops = outside
+        if goes_on:
+            self.begin(after)
+
+    @contextlib.contextmanager
+    def handled(self, error: list[str]) -> Iterator[None]:
+        """What is written meanwhile handles an error: others that are raised there say so."""
+        before = self.variable()
+        value, outer = (
+            self.new(f"load ptr, ptr {error[1]}"),
+            self.new("call ptr @PyErr_GetHandledException()"),
+        )
+        self.do(f"store ptr {outer}, ptr {before}")
+        self.do(f"call void @PyErr_SetHandledException(ptr {value})")
+
+        def end() -> None:
+            self.do(
+                f"call void @PyErr_SetHandledException(ptr {self.new(f'load ptr, ptr {before}')})"
+            )
+            self.set_variable(before, ("null", False))
+
+        failed = self.label()
+        outside, self.loops = self.loops, []  # nothing in it leaves a loop around it
+        self.handlers.append(failed)
+        self.endings.append(end)
+        yield
+        self.endings.pop()
+        self.handlers.pop()
+        self.loops = outside
+        after = self.label()
+        goes_on = self.reachable
+        if goes_on:
+            end()
+            self.jump(after)
+        self.begin(failed)
+        end()
+        self.jump(self.error())
         if goes_on:
             self.begin(after)
 
@@ -95,6 +134,9 @@ class Blocks(Expressions):
             number, target = target.elts
             over = over.args[0]
         whole = self.variable()
+        if number is None and isinstance(over, ast.Call):
+            self._over_iterator(target, whole, over, body_of)
+            return
         self.set_variable(whole, self.as_sequence(self.value(over)))
         place = self.counter()
         self.do(f"store i64 0, ptr {place}")
@@ -126,15 +168,77 @@ class Blocks(Expressions):
         self.begin(after)
         self.set_variable(whole, ("null", False))
 
+    def _over_iterator(
+        self, target: ast.expr, whole: str, over: ast.expr, body_of: Callable[[], None]
+    ) -> None:
+        """Over whatever a call gives."""
+        value = self.value(over)
+        self.set_variable(
+            whole, self._after(value, self.new(f"call ptr @PyObject_GetIter(ptr {value[0]})"))
+        )
+        step, ended, body, after = (self.label() for _ in range(4))
+        self.jump(step)
+        self.begin(step)
+        item = self.new(f"call ptr @PyIter_Next(ptr {self.new(f'load ptr, ptr {whole}')})")
+        last = self.new(f"icmp eq ptr {item}, null")
+        self.do(f"br i1 {last}, label %{ended}, label %{body}")
+        self.begin(ended)
+        error = self.new("call ptr @PyErr_Occurred()")
+        failed = self.new(f"icmp ne ptr {error}, null")
+        self.do(f"br i1 {failed}, label %{self.error()}, label %{after}, !prof !0")
+        self.begin(body)
+        self.live.append(item)
+        self.assign(target, (item, True))
+        self.loops.append((step, after))
+        body_of()
+        self.loops.pop()
+        if self.reachable:
+            self.jump(step)
+        self.begin(after)
+        self.set_variable(whole, ("null", False))
+
     def of_ListComp(self, node: ast.ListComp) -> Any:
         """A list made by a loop, whose names are its own."""
+        made = self.variable()
+        self.set_variable(made, self._display([], "List"))
+
+        def each() -> None:
+            value = self.value(node.elt)
+            whole = self.new(f"load ptr, ptr {made}")
+            self.status(self.new(f"call i32 @PyList_Append(ptr {whole}, ptr {value[0]})"))
+            self.release(value)
+
+        self._comprehension(node, each)
+        found = self.new(f"load ptr, ptr {made}")
+        self.do(f"store ptr null, ptr {made}")
+        self.live.append(found)
+        return found, True
+
+    def all_or_any(self, node: ast.GeneratorExp, is_all: bool) -> Any:
+        """`all(… for …)`, or `any`: until one decides."""
+        answer = self.variable()
+        self.set_variable(answer, (self.held(is_all), False))
+
+        def each() -> None:
+            goes_on, decides = self.label(), self.label()
+            yes, no = (goes_on, decides) if is_all else (decides, goes_on)
+            self.condition(node.elt, yes, no)
+            self.begin(decides)
+            self.set_variable(answer, (self.held(not is_all), False))
+            self.jump(self.loops[-1][1])
+            self.begin(goes_on)
+
+        self._comprehension(node, each)
+        return self.new(f"load ptr, ptr {answer}"), False
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp, write: Callable[[], None]
+    ) -> None:
         if len(node.generators) != 1:
             raise Refused(ast.unparse(node))
         (part,) = node.generators
         names = [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
         before = dict(self.variables), dict(self.numbers), set(self.always)
-        made = self.variable()
-        self.set_variable(made, self._display([], "List"))
 
         def each() -> None:
             keep, step = self.label(), self.loops[-1][0]
@@ -144,10 +248,7 @@ class Blocks(Expressions):
                 self.begin(good)
             self.jump(keep)
             self.begin(keep)
-            value = self.value(node.elt)
-            whole = self.new(f"load ptr, ptr {made}")
-            self.status(self.new(f"call i32 @PyList_Append(ptr {whole}, ptr {value[0]})"))
-            self.release(value)
+            write()
 
         # (what is gone over is looked at with the names outside)
         over = part.iter
@@ -162,7 +263,3 @@ class Blocks(Expressions):
             if name in self.variables:
                 self.set_variable(self.variables[name], ("null", False))
         self.variables, self.numbers, self.always = before
-        found = self.new(f"load ptr, ptr {made}")
-        self.do(f"store ptr null, ptr {made}")
-        self.live.append(found)
-        return found, True

@@ -8,6 +8,7 @@ import sys
 from types import MethodWrapperType
 from typing import Any
 
+from ...._user_code import sites
 from .conditions import Conditions
 from .layout import VECTORCALL_OFFSET
 from .lines import Refused, Value
@@ -16,11 +17,16 @@ from .lines import Refused, Value
 class Calls(Conditions):
     """What a call comes to."""
 
+    def all_or_any(self, node: ast.GeneratorExp, is_all: bool) -> Value:
+        raise NotImplementedError
+
     def of_Call(self, node: ast.Call) -> Value:
         short = self._short_call(node)
         return self._long_call(node) if short is None else short
 
     def _long_call(self, node: ast.Call) -> Value:
+        if isinstance(node.func, ast.Name):
+            self.calls.add(node.func.id)
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
@@ -70,6 +76,17 @@ class Calls(Conditions):
 
     def _call_with_stars(self, node: ast.Call) -> Value:
         function = self.value(node.func)
+        if len(node.args) == 1 and not node.keywords:  # `f(*given)`
+            (part,) = node.args
+            assert isinstance(part, ast.Starred)
+            given = self.value(part.value)
+            given = self._after(given, self.new(f"call ptr @as_tuple(ptr {given[0]})"))
+            found = self.new(
+                f"call ptr @PyObject_Call(ptr {function[0]}, ptr {given[0]}, ptr null)"
+            )
+            for one in (given, function):
+                self.release(one, later=found)
+            return self.made(found)
         whole = self.made(self.new("call ptr @PyList_New(i64 0)"))
         for part in node.args:
             starred = isinstance(part, ast.Starred)
@@ -102,9 +119,13 @@ class Calls(Conditions):
         if not isinstance(node.func, ast.Name) or node.keywords:
             return None
         name = node.func.id
-        if name in self.variables or name in self.cells:
+        if name in self.variables or name in self.cells or name in self.free:
             return None
         function = self.known(name)
+        if (
+            function is sites.mark
+        ):  # whose callers have no frame here: it is to begin with the next that is there
+            return self.called(self.value(node.func), [(self.held(0), False)])
         if not self.in_module(name):
             return self._shorter(node, function)
         # What a name of the module's stands for may be another one by now.
@@ -143,6 +164,9 @@ class Calls(Conditions):
             return found, True
         if function is isinstance:
             return self._as_truth_of_call(node)
+        if function in (all, any) and isinstance(args[0], ast.GeneratorExp):
+            found: Value = self.all_or_any(args[0], function is all)
+            return found
         if function is sys._getframe:
             if not isinstance(args[0], ast.Constant) or args[0].value != 1 or not self.restarts:
                 raise Refused(ast.unparse(node))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .layout import ARRAY_DIMENSIONS, ARRAY_FLAGS, C_ARRAY, C_CONTIGUOUS
-from .lines import Lines, Refused, Value
+from .lines import Lines, Value
 
 _FLAGS = {"c_contiguous": C_CONTIGUOUS, "carray": C_ARRAY}
 ORDERS = {ast.Lt: 0, ast.LtE: 1, ast.Eq: 2, ast.NotEq: 3, ast.Gt: 4, ast.GtE: 5}
@@ -116,13 +116,21 @@ class Conditions(Lines):
         for i, (op, part) in enumerate(rights):
             right = self.value(part)
             is_last = i == len(rights) - 1
-            if not is_last and (left[1] or right[1]):
-                raise Refused(ast.unparse(node))
+            if len(rights) > 1:  # (a variable has no end before the function's)
+                left, right = self._as_variable(left), self._as_variable(right)
             more = yes if is_last else self.label()
             self._compare(op, left, right, more, no)
             if not is_last:
                 self.begin(more)
             left = right
+
+    def _as_variable(self, value: Value) -> Value:
+        """The same, held by a variable."""
+        if not value[1]:
+            return value
+        kept = self.variable()
+        self.set_variable(kept, value)
+        return value[0], False
 
     def _compare(self, op: ast.cmpop, left: Value, right: Value, yes: str, no: str) -> None:
         if isinstance(op, (ast.Is, ast.IsNot)):

@@ -9,14 +9,27 @@ import numpy as np
 
 from .calls import Calls
 from .conditions import ORDERS
-from .layout import ARRAY_DTYPE, ITEMS, LIST_ITEMS
+from .layout import ARRAY_DTYPE, ITEMS, LIST_ITEMS, dictionaries_have_versions
 from .lines import Refused, Value
 
+_FREE = (
+    "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
+)
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 _NUMBERS: dict[type[ast.operator], str] = {
-    ast.Add: "PyNumber_Add",
-    ast.Sub: "PyNumber_Subtract",
-    ast.Mult: "PyNumber_Multiply",
+    ast.Add: "Add",
+    ast.Sub: "Subtract",
+    ast.Mult: "Multiply",
+    ast.Div: "TrueDivide",
+    ast.FloorDiv: "FloorDivide",
+    ast.Mod: "Remainder",
+    ast.MatMult: "MatrixMultiply",
+    ast.BitAnd: "And",
+    ast.BitOr: "Or",
+    ast.BitXor: "Xor",
+    ast.LShift: "Lshift",
+    ast.RShift: "Rshift",
+    ast.Pow: "Power",
 }
 
 
@@ -46,6 +59,8 @@ class Expressions(Calls):
                 self.do(f"br i1 {unset}, label %{wrong}, label %{good}, !prof !0")
                 self.begin(good)
             return found, False
+        if name in self.free:
+            return self._of_closure(name)
         if name in self.cells or name in getattr(self, "globals", ()):
             return self.new(f"load ptr, ptr {self._cell(name)}"), False
         if self.in_module(name):
@@ -55,9 +70,11 @@ class Expressions(Calls):
     def _global(self, name: str) -> Value:
         """A name of the module's, looked up each time: whoever watches may have put another function in its place,
         and a child process has locks of its own."""
-        found = self.new(
-            f"call ptr @PyDict_GetItemWithError(ptr {self.held(self.module)}, ptr {self.named(name)})"
-        )
+        given = f"ptr {self.held(self.module)}, ptr {self.named(name)}"
+        if dictionaries_have_versions():
+            found = self.new(f"call ptr @global_name({given}, ptr {self.cache()})")
+        else:
+            found = self.new(f"call ptr @PyDict_GetItemWithError({given})")
         good, gone = self.label(), self.new(f"icmp eq ptr {found}, null")
         wrong = self.wrong(NameError, f"name {name!r} is not defined")
         self.do(f"br i1 {gone}, label %{wrong}, label %{good}, !prof !0")
@@ -65,6 +82,45 @@ class Expressions(Calls):
         self.do(f"call void @incref(ptr {found})")
         self.live.append(found)
         return found, True
+
+    def _of_closure(self, name: str) -> Value:
+        """A name of the function around this one, which each function object has its own of."""
+        found = self.new(f"call ptr @closure_name(ptr %function, i64 {self.free[name]})")
+        good, gone = self.label(), self.new(f"icmp eq ptr {found}, null")
+        wrong = self.wrong(NameError, _FREE.format(name))
+        self.do(f"br i1 {gone}, label %{wrong}, label %{good}, !prof !0")
+        self.begin(good)
+        self.do(f"call void @incref(ptr {found})")
+        self.live.append(found)
+        return found, True
+
+    def of_NamedExpr(self, node: ast.NamedExpr) -> Value:
+        value = self.value(node.value)
+        variable = self.variables[node.target.id]
+        self.set_variable(variable, value)
+        return self.new(f"load ptr, ptr {variable}"), False
+
+    def of_JoinedStr(self, node: ast.JoinedStr) -> Value:
+        parts = self._display(node.values, "List")
+        empty = self.named("")
+        return self._after(
+            parts, self.new(f"call ptr @PyUnicode_Join(ptr {empty}, ptr {parts[0]})")
+        )
+
+    def of_FormattedValue(self, node: ast.FormattedValue) -> Value:
+        value = self.value(node.value)
+        if node.conversion == ord("a"):
+            raise Refused(ast.unparse(node))
+        if node.conversion != -1:
+            how = "Repr" if node.conversion == ord("r") else "Str"
+            value = self._after(value, self.new(f"call ptr @PyObject_{how}(ptr {value[0]})"))
+        kind: Value = ("null", False)
+        if node.format_spec is not None:
+            kind = self.value(node.format_spec)
+        found = self.made(self.new(f"call ptr @PyObject_Format(ptr {value[0]}, ptr {kind[0]})"))
+        self.release(kind)
+        self.release(value)
+        return found
 
     def of_Attribute(self, node: ast.Attribute) -> Value:
         whole = self.value(node.value)
@@ -146,14 +202,20 @@ class Expressions(Calls):
         )
 
     def of_Slice(self, node: ast.Slice) -> Value:
+        parts = node.lower, node.upper, node.step
         try:
-            parts = [
-                None if p is None else ast.literal_eval(p)
-                for p in (node.lower, node.upper, node.step)
-            ]
+            return self.held(
+                slice(*(None if p is None else ast.literal_eval(p) for p in parts))
+            ), False
         except ValueError:
-            raise Refused(ast.unparse(node)) from None
-        return self.held(slice(*parts)), False
+            pass
+        values = [("@_Py_NoneStruct", False) if p is None else self.value(p) for p in parts]
+        found = self.made(
+            self.new(f"call ptr @PySlice_New({', '.join(f'ptr {value[0]}' for value in values)})")
+        )
+        for value in values:
+            self.release(value)
+        return found
 
     def of_Tuple(self, node: ast.Tuple) -> Value:
         return self._display(node.elts, "Tuple")
@@ -197,6 +259,9 @@ class Expressions(Calls):
                 return self.held(-node.operand.value), False
             value = self.value(node.operand)
             return self._after(value, self.new(f"call ptr @PyNumber_Negative(ptr {value[0]})"))
+        if isinstance(node.op, ast.Invert):
+            value = self.value(node.operand)
+            return self._after(value, self.new(f"call ptr @PyNumber_Invert(ptr {value[0]})"))
         return self._as_truth(node)
 
     def of_BinOp(self, node: ast.BinOp) -> Value:
@@ -204,7 +269,9 @@ class Expressions(Calls):
         if operation is None:
             raise Refused(ast.unparse(node))
         left, right = self.value(node.left), self.value(node.right)
-        found = self.made(self.new(f"call ptr @{operation}(ptr {left[0]}, ptr {right[0]})"))
+        modulo = ", ptr @_Py_NoneStruct" if operation == "Power" else ""
+        call = f"call ptr @PyNumber_{operation}(ptr {left[0]}, ptr {right[0]}{modulo})"
+        found = self.made(self.new(call))
         self.release(right)
         self.release(left)
         return found

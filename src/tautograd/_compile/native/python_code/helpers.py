@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from .layout import (
+    CELL_CONTENT,
+    CLOSURE,
     ITEMS,
     LIST_ITEMS,
+    NAMES_VERSION,
     REFERENCES,
     TYPE,
     TYPE_INIT,
@@ -88,6 +91,134 @@ say:
 ask:
   %found = call ptr @PyObject_RichCompare(ptr %a, ptr %b, i32 %order)
   ret ptr %found
+}}
+define internal ptr @global_name(ptr %names, ptr %name, ptr %cache) {{
+  %version.at = getelementptr i8, ptr %names, i64 {NAMES_VERSION}
+  %version = load i64, ptr %version.at
+  %known = load i64, ptr %cache
+  %same = icmp eq i64 %version, %known
+  %value.at = getelementptr i8, ptr %cache, i64 8
+  br i1 %same, label %seen, label %look
+seen:
+  %value = load ptr, ptr %value.at
+  ret ptr %value
+look:
+  %found = call ptr @PyDict_GetItemWithError(ptr %names, ptr %name)
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %give, label %keep
+keep:
+  ; (looking, it may have changed)
+  %now = load i64, ptr %version.at
+  store i64 %now, ptr %cache
+  store ptr %found, ptr %value.at
+  br label %give
+give:
+  ret ptr %found
+}}
+define internal ptr @closure_name(ptr %function, i64 %place) alwaysinline nounwind {{
+  %closure.at = getelementptr i8, ptr %function, i64 {CLOSURE}
+  %closure = load ptr, ptr %closure.at
+  %cell = call ptr @tuple_item(ptr %closure, i64 %place)
+  %content.at = getelementptr i8, ptr %cell, i64 {CELL_CONTENT}
+  %content = load ptr, ptr %content.at
+  ret ptr %content
+}}
+define internal void @keep_trace(ptr %value, ptr %trace) noinline cold {{
+  %none = icmp eq ptr %trace, null
+  br i1 %none, label %done, label %keep
+keep:
+  %status = call i32 @PyException_SetTraceback(ptr %value, ptr %trace)
+  br label %done
+done:
+  ret void
+}}
+; The arguments of a call, some of them by name, where their parameters want them; 0 where they do not fit.
+define internal i32 @bind(ptr %given, i64 %count, ptr %names, ptr %parameters, ptr %bound, i64 %most) {{
+start:
+  %too.many = icmp ugt i64 %count, %most
+  br i1 %too.many, label %no, label %clear
+clear:
+  %i = phi i64 [ 0, %start ], [ %i.next, %cleared ]
+  %more = icmp ult i64 %i, %most
+  br i1 %more, label %place, label %named
+place:
+  %is.given = icmp ult i64 %i, %count
+  %to = getelementptr ptr, ptr %bound, i64 %i
+  br i1 %is.given, label %take, label %leave
+take:
+  %from = getelementptr ptr, ptr %given, i64 %i
+  %value = load ptr, ptr %from
+  store ptr %value, ptr %to
+  br label %cleared
+leave:
+  store ptr null, ptr %to
+  br label %cleared
+cleared:
+  %i.next = add i64 %i, 1
+  br label %clear
+named:
+  %number = call i64 @size(ptr %names)
+  br label %each
+each:
+  %j = phi i64 [ 0, %named ], [ %j.next, %set ]
+  %left = icmp ult i64 %j, %number
+  br i1 %left, label %find, label %yes
+find:
+  %name = call ptr @tuple_item(ptr %names, i64 %j)
+  br label %look
+look:
+  %k = phi i64 [ 0, %find ], [ %k.next, %other ]
+  %inside = icmp ult i64 %k, %most
+  br i1 %inside, label %compare, label %no
+compare:
+  %parameter = call ptr @tuple_item(ptr %parameters, i64 %k)
+  %is = icmp eq ptr %parameter, %name
+  br i1 %is, label %found, label %other
+other:
+  %k.next = add i64 %k, 1
+  br label %look
+found:
+  %place.at = getelementptr ptr, ptr %bound, i64 %k
+  %present = load ptr, ptr %place.at
+  %twice = icmp ne ptr %present, null
+  br i1 %twice, label %no, label %set
+set:
+  %at.all = add i64 %count, %j
+  %source = getelementptr ptr, ptr %given, i64 %at.all
+  %by.name = load ptr, ptr %source
+  store ptr %by.name, ptr %place.at
+  %j.next = add i64 %j, 1
+  br label %each
+yes:
+  ret i32 1
+no:
+  ret i32 0
+}}
+; The arguments from one on, as a tuple.
+define internal ptr @rest(ptr %given, i64 %first, i64 %count) {{
+start:
+  %number = sub i64 %count, %first
+  %made = call ptr @PyTuple_New(i64 %number)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %failed, label %each
+each:
+  %i = phi i64 [ 0, %start ], [ %next, %put ]
+  %more = icmp ult i64 %i, %number
+  br i1 %more, label %put, label %done
+put:
+  %at = add i64 %first, %i
+  %from = getelementptr ptr, ptr %given, i64 %at
+  %value = load ptr, ptr %from
+  call void @incref(ptr %value)
+  %items = getelementptr i8, ptr %made, i64 {ITEMS}
+  %to = getelementptr ptr, ptr %items, i64 %i
+  store ptr %value, ptr %to
+  %next = add i64 %i, 1
+  br label %each
+done:
+  ret ptr %made
+failed:
+  ret ptr null
 }}
 define internal ptr @from_table(i64 %number) alwaysinline nounwind {{
   %at = getelementptr ptr, ptr @table, i64 %number
@@ -197,6 +328,11 @@ call:
 }}
 ; An entry of a traceback: `trace(traceback, number)` gives the traceback with one more.
 define internal void @traced(ptr %trace, i32 %number, ptr %usual) noinline cold {{
+  %is.there = icmp slt i32 %number, 0
+  br i1 %is.there, label %leave.it, label %look
+leave.it:
+  ret void
+look:
   %type = alloca ptr
   %value = alloca ptr
   %after = alloca ptr

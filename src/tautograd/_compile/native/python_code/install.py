@@ -7,14 +7,13 @@ import importlib
 import inspect
 import os
 import sys
-import textwrap
 import threading
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ...._autograd.lifted import DIRECT
 from ...._autograd.recorder_text import text_of
-from ...._ops.declare.code_holders import changing, holder, in_machine_code
+from ...._ops.declare.code_holders import changing, holder, in_machine_code, texts
 from ..llvm.jit import why_not
 from .bind import Translated, says, translated
 from .layout import agrees, pythons_own, vectorcall_offset
@@ -33,8 +32,20 @@ OFTEN = {
         *("_walk_arrays", "_walk_lifted", "walk"),
     ),
 }
+# Methods that C calls, by the slots of their classes or from machine code; and those that go on to functions which are
+# called as often.
+METHODS = {
+    "_compile.run.compiled": ("Compiled.__call__",),
+    "nn.modules.module": ("Module.__call__",),
+    "nn.modules.linear": ("Linear.forward",),
+}
+GO_ON = {"Linear.forward"}
 _kept: list[Any] = []  # a thread may be in the midst of code that is no longer called
 _translated: set[str] = set()
+_by_code: dict[CodeType, Translated | None] = {}
+_seen: dict[int, Any] = {}  # functions that were looked at, by their ids (which they so keep)
+_HERE = os.path.abspath(os.path.join(os.path.dirname(__file__), *(os.pardir,) * 3)) + os.sep
+_RARE = "refuse", "_refuse", "check", "_check", "require", "_wrong"  # which speak of what is wrong
 _installing = threading.RLock()  # (not `making`: others would wait for the compiler)
 
 
@@ -48,13 +59,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def install(function: Any) -> None:
-    """Let calls of a function of an operation go to machine code, where it can be had."""
+    """Let calls of a function of an operation go to machine code, where it can be had; or those that C makes of
+    another function of the engine's."""
     if why_not() is not None or not agrees():
         return
     with _installing:
-        if function not in in_machine_code:
+        if "write_again" not in function.__globals__:
+            _for_callers_in_c(function)
+        elif function not in in_machine_code:
             _recorder(function)
         _functions()
+
+
+def _for_callers_in_c(function: FunctionType) -> bool:
+    """Let the function be machine code for whoever calls it from C, or from machine code."""
+    found = of_source(function)
+    if found is None:
+        return False
+    _set_call(function, found.address)
+    return True
 
 
 def _recorder(function: Any) -> None:
@@ -89,6 +112,11 @@ def _recorder(function: Any) -> None:
             op.apply = builtin
         for held, name in places:
             held[name] = builtin
+    _with_what_it_calls(op.forward)
+    if op.vjp is not None:
+        _with_what_it_calls(op.rules or op.joined_rules())
+        for rule in op.vjp if isinstance(op.vjp, tuple) else (op.vjp,):
+            _with_what_it_calls(rule and rule.rule)
 
 
 def _places(function: Any) -> list[tuple[dict[Any, Any], Any]]:
@@ -124,6 +152,16 @@ def _functions() -> None:
                 if isinstance(function, FunctionType):
                     _function(function)
 
+    for place, names in METHODS.items():
+        loaded = sys.modules.get(f"{PACKAGE}.{place}")
+        for name in names if loaded is not None else ():
+            if f"{place}.{name}" not in _translated:
+                _translated.add(f"{place}.{name}")
+                kind, _, method = name.partition(".")
+                own = vars(vars(loaded)[kind]).get(method)
+                if isinstance(own, FunctionType):
+                    _with_what_it_calls(own, 3 if name in GO_ON else 1)
+
 
 def _function(function: FunctionType) -> None:
     found = of_source(function)
@@ -135,9 +173,28 @@ def _function(function: FunctionType) -> None:
 
 
 def of_source(function: FunctionType) -> Translated | None:
-    """The machine code of a function that somebody wrote."""
-    file, _ = inspect.findsource(function)
-    if not says("".join(file), function):
-        return None
-    text = textwrap.dedent(inspect.getsource(function))
-    return translated(text, function, restarts=False)
+    """The machine code of a function that somebody wrote; those that share its code share that, too."""
+    code = function.__code__
+    if code not in _by_code:
+        text = texts.get(code)
+        kind = "eval" if text is not None and text.startswith("lambda ") else "exec"
+        if text is None:
+            text = "".join(inspect.findsource(function)[0])
+        _by_code[code] = translated(text, function, restarts=False, inside=kind)
+    return _by_code[code]
+
+
+def _with_what_it_calls(function: Any, depth: int = 4) -> None:
+    """Let a function of the engine's, and the functions that it calls by their names, be machine code where machine
+    code calls them: each stays the object it is, and Python's where Python calls it."""
+    if type(function) is not FunctionType or not depth or id(function) in _seen:
+        return
+    if not function.__code__.co_filename.startswith(_HERE) or function.__name__.startswith(_RARE):
+        return
+    _seen[id(function)] = function
+    found = of_source(function)
+    if found is None:
+        return
+    _set_call(function, found.address)
+    for name in found.calls:
+        _with_what_it_calls(found.named(function, name), depth - 1)

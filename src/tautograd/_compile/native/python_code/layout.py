@@ -18,7 +18,7 @@ from ...._arrays.once import once
 REFERENCES = 0  # of an object: its count, then its type
 TYPE = 8
 ITEMS = 24  # of a tuple: its elements; of a list: where those are
-SIZE = 16  # of a tuple or list
+SIZE = 16  # of a tuple, list or dictionary
 LIST_ITEMS = 24
 VERSION = 384  # of a type: the version of its attributes
 TYPE_GETATTRO, TYPE_SETATTRO = 144, 152  # of a type: what looks up, and sets, an attribute
@@ -30,7 +30,9 @@ DESCRIPTOR_OWNER, DESCRIPTOR_MEMBER = (
 )  # of a slot's descriptor: whose it is, and its definition
 MEMBER_KIND, MEMBER_OFFSET = 8, 16  # of that: the kind, and how far into the object the slot is
 VECTORCALL_OFFSET = -(1 << 63)  # in a call: the place before the arguments may be written
-CODE, DEFAULTS = 48, 56  # of a Python function
+CODE, DEFAULTS, CLOSURE = 48, 56, 72  # of a Python function
+CELL_CONTENT = 16  # of a cell
+NAMES_VERSION = 24  # of a dictionary: a number that is another one after each change of it
 OBJECT_MEMBER = 16  # the kind of slots: an object, or nothing yet
 ARRAY_DIMENSIONS, ARRAY_SHAPE, ARRAY_BASE, ARRAY_DTYPE, ARRAY_FLAGS = 24, 32, 48, 56, 64
 C_CONTIGUOUS, C_ARRAY = 0x0001, 0x0501
@@ -66,6 +68,10 @@ def _objects() -> bool:
     half = (1 << 32) - 1
     count = _word(id(one) + REFERENCES) & half
     if count != sys.getrefcount(one) - 1 or _word(id(one) + TYPE) != id(object):
+        return False
+    names: Any = dict.fromkeys("abcde")
+    del names["b"]
+    if _word(id(names) + SIZE) != 4:
         return False
     if _word(id(pair) + SIZE) != 2 or _word(id(pair) + ITEMS + 8) != id(two):
         return False
@@ -161,11 +167,39 @@ def _functions() -> bool:
     def some(a: int = 3, b: int = 4) -> int:
         return a + b
 
+    def inner() -> Any:
+        return near
+
     for function in (some, _types):
         if _word(id(function) + CODE) != id(function.__code__):
             return False
     if _word(id(some) + DEFAULTS) != id(some.__defaults__) or _word(id(_types) + DEFAULTS):
         return False
+    if _word(id(inner) + CLOSURE) != id(inner.__closure__) or _word(id(some) + CLOSURE):
+        return False
+    if _word(id(inner.__closure__[0]) + CELL_CONTENT) != id(near):  # type: ignore[index]
+        return False
     return near and all(
         _word(id(f) + vectorcall_offset()) == pythons_own() for f in (_types, _slots, lambda: 0)
     )
+
+
+@once
+def dictionaries_have_versions() -> bool:
+    """Whether a change of a dictionary shows in a number that it has (`NAMES_VERSION`)."""
+    names: dict[str, Any] = {"one": 1, "two": 2}
+    seen = [_word(id(names) + NAMES_VERSION)]
+    names["one"] = 3
+    seen.append(_word(id(names) + NAMES_VERSION))
+    names["three"] = names.get("one")
+    seen.append(_word(id(names) + NAMES_VERSION))
+    del names["two"]
+    seen.append(_word(id(names) + NAMES_VERSION))
+    names.update(one=4)
+    seen.append(_word(id(names) + NAMES_VERSION))
+    same = _word(id(names) + NAMES_VERSION)
+    names.get("one")
+    other = {"one": 1}
+    different = _word(id(other) + NAMES_VERSION) not in seen
+    kept = seen[-1] == same == _word(id(names) + NAMES_VERSION)
+    return len(set(seen)) == len(seen) and kept and different

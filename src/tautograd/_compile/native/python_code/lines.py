@@ -22,7 +22,9 @@ class Refused(Exception):
 class Lines:
     """Lines of one function, and what they need."""
 
-    def __init__(self, function: FunctionType, restarts: bool) -> None:
+    def __init__(self, function: FunctionType, restarts: bool, above: int = 0) -> None:
+        self.above = above  # lines of the text before the function
+        self.free = {name: i for i, name in enumerate(function.__code__.co_freevars)}
         self.scope = function.__globals__
         self.restarts = restarts
         self.lines: list[str] = []
@@ -47,6 +49,7 @@ class Lines:
         self.places: list[tuple[int, bool]] = []  # lines, and whether a statement there raises
         self.always: set[str] = set()  # variables that have a value from the start
         self.most_arguments = 2
+        self.calls: set[str] = set()  # names of what it calls, but for errors
         self.reachable = True
         self._names = itertools.count()
         self.at = "body"  # the block that is being written
@@ -184,7 +187,7 @@ class Lines:
 
     def at_line(self, node: ast.stmt) -> None:
         if self.begun:
-            self.places.append((node.lineno, isinstance(node, ast.Raise)))
+            self.places.append((node.lineno - self.above, isinstance(node, ast.Raise)))
             self.do(f"store i32 {len(self.places) - 1}, ptr %where")
 
     def in_traceback(self) -> None:
@@ -199,6 +202,8 @@ class Lines:
         error = [self.variable() for _ in range(3)]
         self.do(f"call void @PyErr_Fetch({', '.join(f'ptr {v}' for v in error)})")
         self.do(f"call void @PyErr_NormalizeException({', '.join(f'ptr {v}' for v in error)})")
+        _, value, trace = [self.new(f"load ptr, ptr {v}") for v in error]
+        self.do(f"call void @keep_trace(ptr {value}, ptr {trace})")
         return error
 
     def restored(self, error: list[str]) -> None:
@@ -216,12 +221,16 @@ class Lines:
 
     def known(self, name: str) -> Any:
         """What a name stands for that no statement of the function gives a value."""
+        if name in self.free:
+            raise AttributeError(name)
         if name in self.scope:
             return self.scope[name]
         return getattr(builtins, name)
 
     def is_builtin(self, node: ast.expr, thing: Any) -> bool:
         if not isinstance(node, ast.Name) or node.id in self.variables or node.id in self.numbers:
+            return False
+        if node.id in self.free:
             return False
         try:
             return self.known(node.id) is thing

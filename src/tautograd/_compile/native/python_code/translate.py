@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -17,6 +19,10 @@ ENTRY = "entry"
 OTHER_WAYS = ("slow", "apply_special", "tied")
 
 
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+Definition = ast.FunctionDef | ast.Lambda
+
+
 class Translation(Blocks):
     """One function. `table` holds the objects that its code names, by their number; the first is Python's code, of
     which this is the translation: a function that has other code by now is Python's to run.
@@ -26,19 +32,24 @@ class Translation(Blocks):
     later (`begun`), or in another function, goes on as an error, with an entry in its traceback.
     """
 
-    def __init__(self, whole: FunctionType, text: str, restarts: bool) -> None:
-        super().__init__(whole, restarts)
-        function = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+    def __init__(
+        self, whole: FunctionType, function: Definition, restarts: bool, above: int = 0
+    ) -> None:
+        super().__init__(whole, restarts, above)
         self.trace = self.constant(Trace(whole, self.places))
         self.default_values = whole.__defaults__ or ()
         self.globals: set[str] = set()
         parameters = function.args
-        if whole.__code__.co_freevars:
-            raise Refused("a closure")
-        if parameters.vararg or parameters.kwarg or parameters.kwonlyargs or parameters.posonlyargs:
+        if whole.__code__.co_flags & _SUSPENDS:
+            raise Refused("a generator")
+        if parameters.kwonlyargs or parameters.posonlyargs:
             raise Refused("parameters")
         self.parameters = [a.arg for a in parameters.args]
         self.defaults = len(parameters.defaults)
+        self.rest = parameters.vararg and parameters.vararg.arg
+        self.by_name = parameters.kwarg and parameters.kwarg.arg
+        if (self.rest or self.by_name) and (restarts or self.defaults):
+            raise Refused("parameters")
         for node in ast.walk(function):
             if isinstance(node, ast.Global):
                 self.globals.update(node.names)
@@ -52,15 +63,23 @@ class Translation(Blocks):
             if isinstance(n, ast.ImportFrom)
             for alias in n.names
         }
+        if not restarts:
+            assigned |= {
+                n.name for n in ast.walk(function) if isinstance(n, ast.ExceptHandler) and n.name
+            }
         self.assigned = assigned - self.globals
-        for name in [*self.parameters, *sorted(self.assigned - set(self.parameters))]:
+        given = [*self.parameters, *filter(None, (self.rest, self.by_name))]
+        for name in [*given, *sorted(self.assigned - set(given))]:
             self.variables[name] = self.variable()
-        self.always = set(self.parameters)
+        self.always = set(given)
         self.loops: list[tuple[str, str]] = []
         self.endings: list[
             Callable[[], None]
         ] = []  # what is to be done on the way out, innermost last
-        self.statements(function.body)
+        if isinstance(function, ast.Lambda):
+            self.statements([ast.copy_location(ast.Return(function.body), function.body)])
+        else:
+            self.statements(function.body)
         if self.reachable:
             self.give("@_Py_NoneStruct", False)
 
@@ -76,6 +95,7 @@ class Translation(Blocks):
             "  %result = alloca ptr",
             "  %where = alloca i32",
             f"  %arguments = alloca [{self.most_arguments + 1} x ptr]",
+            f"  %bound = alloca [{n + 1} x ptr]",
             "  store ptr null, ptr %result",
             "  store i32 0, ptr %where",
             *(f"  store ptr null, ptr {v}" for v in self.allocated),
@@ -84,11 +104,11 @@ class Translation(Blocks):
             "  %own = call ptr @from_table(i64 0)",
             "  %is.own = icmp eq ptr %code, %own",
             "  %unnamed = icmp eq ptr %names, null",
-            "  %usual.call = and i1 %is.own, %unnamed",
-            "  br i1 %usual.call, label %plain, label %otherwise",
-            "plain:",
             "  %number = and i64 %count, 9223372036854775807",
-            f"  %whole = icmp eq i64 %number, {n}",
+            "  %usual.call = and i1 %is.own, %unnamed",
+            "  br i1 %usual.call, label %plain, label %unusual",
+            "plain:",
+            f"  %whole = icmp {'uge' if self.rest else 'eq'} i64 %number, {n}",
         ]
         if self.defaults:
             lines += self._with_defaults()
@@ -101,7 +121,28 @@ class Translation(Blocks):
                 f"  %p{i} = load ptr, ptr %p{i}.at",
                 *self._parameter(name, f"%p{i}"),
             ]
+        if self.rest:
+            lines += [
+                f"  %rest = call ptr @rest(ptr %given, i64 {n}, i64 %number)",
+                f"  store ptr %rest, ptr {self.variables[self.rest]}",
+                "  %no.rest = icmp eq ptr %rest, null",
+                "  br i1 %no.rest, label %pass.on, label %has.rest",
+                "has.rest:",
+            ]
+        if self.by_name:
+            lines += [
+                "  %by.name = call ptr @PyDict_New()",
+                f"  store ptr %by.name, ptr {self.variables[self.by_name]}",
+                "  %no.names = icmp eq ptr %by.name, null",
+                "  br i1 %no.names, label %pass.on, label %has.names",
+                "has.names:",
+            ]
         lines.append("  br label %body")
+        lines.append("unusual:")
+        if self.restarts or self.rest or self.by_name:
+            lines.append("  br label %otherwise")
+        else:
+            lines += self._by_name()
         lines += ["body:", *self.lines]
         lines += self.blocks
         for key, label in self.error_blocks.items():
@@ -154,6 +195,58 @@ class Translation(Blocks):
             "}",
         ]
         return "\n".join(lines)
+
+    def _by_name(self) -> list[str]:
+        """Arguments of which some are given by their names."""
+        n = len(self.parameters)
+        least = n - self.defaults
+        names = tuple([sys.intern(name) for name in self.parameters])
+        given = "ptr %given, i64 %number, ptr %names, ptr %parameters"
+        lines = [
+            "  br i1 %is.own, label %by.name, label %otherwise",
+            "by.name:",
+            f"  %parameters = call ptr @from_table(i64 {self.constant(names)})",
+            f"  %do.fit = call i32 @bind({given}, ptr %bound, i64 {n})",
+            "  %fits = icmp ne i32 %do.fit, 0",
+            "  br i1 %fits, label %fitting, label %otherwise",
+            "fitting:",
+        ]
+        if self.defaults:
+            number = self.constant(self.default_values)
+            lines += [
+                f"  %b.defaults.at = getelementptr i8, ptr %function, i64 {DEFAULTS}",
+                "  %b.defaults = load ptr, ptr %b.defaults.at",
+                f"  %b.known = call ptr @from_table(i64 {number})",
+                "  %b.same = icmp eq ptr %b.defaults, %b.known",
+                "  br i1 %b.same, label %b0, label %otherwise",
+            ]
+        else:
+            lines.append("  br label %b0")
+        for i in range(n):
+            lines += [
+                f"b{i}:",
+                f"  %b{i}.at = getelementptr ptr, ptr %bound, i64 {i}",
+                f"  %b{i}.given = load ptr, ptr %b{i}.at",
+                f"  %b{i}.none = icmp eq ptr %b{i}.given, null",
+            ]
+            if i < least:
+                lines.append(f"  br i1 %b{i}.none, label %otherwise, label %b{i + 1}")
+                continue
+            number = self.constant(self.default_values[i - least])
+            lines += [
+                f"  %b{i}.usual = call ptr @from_table(i64 {number})",
+                f"  %b{i}.value = select i1 %b{i}.none, ptr %b{i}.usual, ptr %b{i}.given",
+                f"  store ptr %b{i}.value, ptr %b{i}.at",
+                f"  br label %b{i + 1}",
+            ]
+        lines.append(f"b{n}:")
+        for i, name in enumerate(self.parameters):
+            lines += [
+                f"  %b{i}.taken = load ptr, ptr %b{i}.at",
+                *self._parameter(name, f"%b{i}.taken"),
+            ]
+        lines.append("  br label %body")
+        return lines
 
     def _with_defaults(self) -> list[str]:
         """Fewer arguments: the last are those that the function's definition gives."""
@@ -237,19 +330,45 @@ class Translation(Blocks):
             self.jump("restart")
             return
         if statement.exc is None and self.caught:
-            self.restored(self.caught[-1])
-            self.jump("pass.on")  # (with the entry that it has)
+            self.again_raised(self.caught[-1])
             return
-        if not isinstance(statement.exc, ast.Call) or statement.cause is not None:
+        new = isinstance(statement.exc, ast.Call)
+        if not new and not (
+            isinstance(statement.exc, ast.Name) and statement.exc.id in self.variables
+        ):
             raise Refused("raise")
+        assert statement.exc is not None
         error = self.value(statement.exc)
+        if statement.cause is not None:
+            cause = ("null", False)
+            if not (isinstance(statement.cause, ast.Constant) and statement.cause.value is None):
+                cause = self.value(statement.cause)
+            kept = self.taken(cause)
+            self.do(f"call void @PyException_SetCause(ptr {error[0]}, ptr {kept})")
         self.do(f"call void @PyErr_SetObject(ptr {self.type_of(error[0])}, ptr {error[0]})")
         self.release(error)
         self.jump(self.error())
 
+    def again_raised(self, error: list[str]) -> None:
+        """Go on with an error that was caught, whose traceback has its entry."""
+        self.restored(error)
+        if self.restarts:
+            self.jump("pass.on")
+        else:
+            self.do("store i32 -1, ptr %where")
+            self.jump(self.error())
+
     def do_Try(self, statement: ast.Try) -> None:
-        if statement.orelse or (statement.handlers and (statement.finalbody or not self.restarts)):
+        if self.restarts and (statement.orelse or (statement.handlers and statement.finalbody)):
             raise Refused("try")
+        if statement.handlers and not self.restarts:
+            if statement.finalbody:
+                inner = ast.Try(statement.body, statement.handlers, statement.orelse, [])
+                inner = ast.copy_location(inner, statement)
+                self.ended([inner], lambda: self.statements(statement.finalbody))
+            else:
+                self._caught(statement)
+            return
         if statement.handlers:
             if not self.begun and all(map(_goes_another_way, statement.handlers)):
                 # Python does it once more, and goes that way: these compute what can be computed twice.
@@ -260,6 +379,50 @@ class Translation(Blocks):
                 self._handled(statement)
             return
         self.ended(statement.body, lambda: self.statements(statement.finalbody))
+
+    def _caught(self, statement: ast.Try) -> None:
+        """`except`, where no recorder is: what a handler does may fail, return or raise."""
+        caught, after = self.label(), self.label()
+        self.handlers.append(caught)
+        self.statements(statement.body)
+        self.handlers.pop()
+        if self.reachable:
+            self.statements(statement.orelse)
+        goes_on = self.reachable
+        if goes_on:
+            self.jump(after)
+        self.begin(caught)
+        self.in_traceback()
+        error = self.fetched()
+        for handler in statement.handlers:
+            matches, other = self.label(), self.label()
+            if handler.type is None:
+                raise Refused("except")
+            kind = self.value(handler.type)
+            raised = self.new(f"load ptr, ptr {error[0]}")
+            given = f"ptr {raised}, ptr {kind[0]}"
+            found = self.new(f"call i32 @PyErr_GivenExceptionMatches({given})")
+            self.release(kind)
+            is_it = self.new(f"icmp ne i32 {found}, 0")
+            self.do(f"br i1 {is_it}, label %{matches}, label %{other}")
+            self.begin(matches)
+            if handler.name is not None:
+                value = self.new(f"load ptr, ptr {error[1]}")
+                self.set_variable(self.variables[handler.name], (value, False))
+            self.caught.append(error)
+            with self.handled(error):
+                self.statements(handler.body)
+            self.caught.pop()
+            if self.reachable:
+                goes_on = True
+                names = [self.variables[handler.name]] if handler.name is not None else []
+                for variable in (*error, *names):
+                    self.set_variable(variable, ("null", False))
+                self.jump(after)
+            self.begin(other)
+        self.again_raised(error)
+        if goes_on:
+            self.begin(after)
 
     def _handled(self, statement: ast.Try) -> None:
         if len(statement.handlers) != 1:
@@ -325,9 +488,12 @@ class Translation(Blocks):
         self.assign(last, value)
 
     def do_AugAssign(self, statement: ast.AugAssign) -> None:
-        operation = {ast.Add: "PyNumber_InPlaceAdd", ast.Sub: "PyNumber_InPlaceSubtract"}.get(
-            type(statement.op)
-        )
+        operation = {
+            ast.Add: "PyNumber_InPlaceAdd",
+            ast.Sub: "PyNumber_InPlaceSubtract",
+            ast.Mult: "PyNumber_InPlaceMultiply",
+            ast.Div: "PyNumber_InPlaceTrueDivide",
+        }.get(type(statement.op))
         if operation is None:
             raise Refused(ast.unparse(statement))
         target = statement.target
@@ -344,8 +510,48 @@ class Translation(Blocks):
             self.set_item(whole, index, new)
             for value in (new, index, whole):
                 self.release(value)
+        elif isinstance(target, ast.Attribute):
+            held = self.value(target.value)
+            whole = ast.Name(f"{ast.unparse(target)} of line {statement.lineno}", ast.Load())
+            self.variables[whole.id] = self.variable()
+            self.always.add(whole.id)
+            self.set_variable(self.variables[whole.id], held)
+            place = ast.Attribute(whole, target.attr, ast.Load())
+            old = self.value(place)
+            new = self._combined(operation, old, statement.value)
+            self.release(old)
+            self.assign(place, new)
+            self.set_variable(self.variables[whole.id], ("null", False))
         else:
             raise Refused(ast.unparse(statement))
+
+    def do_Assert(self, statement: ast.Assert) -> None:
+        good, wrong = self.label(), self.label()
+        self.condition(statement.test, good, wrong)
+        self.begin(wrong)
+        if not self.begun:
+            self.jump("restart")
+        else:
+            given = [] if statement.msg is None else [self.value(statement.msg)]
+            error = self.called((self.held(AssertionError), False), given)
+            self.do(f"call void @PyErr_SetObject(ptr {self.type_of(error[0])}, ptr {error[0]})")
+            self.release(error)
+            self.jump(self.error())
+        self.begin(good)
+
+    def do_Delete(self, statement: ast.Delete) -> None:
+        for target in statement.targets:
+            if isinstance(target, ast.Name) and target.id in self.variables:
+                self.value(target)  # (which must be there)
+                self.set_variable(self.variables[target.id], ("null", False))
+                self.always.discard(target.id)
+            elif isinstance(target, ast.Subscript):
+                whole, index = self.value(target.value), self.value(target.slice)
+                self.status(self.new(f"call i32 @PyObject_DelItem(ptr {whole[0]}, ptr {index[0]})"))
+                self.release(index)
+                self.release(whole)
+            else:
+                raise Refused(ast.unparse(statement))
 
     def _combined(self, operation: str, old: Any, by: ast.expr) -> Any:
         more = self.value(by)
@@ -440,10 +646,15 @@ class Translation(Blocks):
         self.begin(after)
 
     def do_Continue(self, _: ast.Continue) -> None:
-        self.jump(self.loops[-1][0])
+        self.jump(self._loop()[0])
 
     def do_Break(self, _: ast.Break) -> None:
-        self.jump(self.loops[-1][1])
+        self.jump(self._loop()[1])
+
+    def _loop(self) -> tuple[str, str]:
+        if not self.loops:  # around a block that has something to do at its end
+            raise Refused("a loop that is left")
+        return self.loops[-1]
 
     def do_ImportFrom(self, statement: ast.ImportFrom) -> None:
         if self.module is None:

@@ -20,7 +20,10 @@ class InputSaysNothing(Rule):
     why = (
         "A model that is given the same for every sample can only learn the mean of their targets."
     )
-    quiet = "Batches of fewer than 8, models that take more than one tensor, and targets that are all the same."
+    quiet = (
+        "Batches of fewer than 8, models that take more than one tensor, targets that are all the same, and inputs of "
+        "nothing but 1 (a constant is learned)."
+    )
     sure = "Certain: the rows were compared."
     refute = "The samples differ by something that the model finds elsewhere."
     fix = "# look at what makes this input: a mask of zeros, a slice, a constant"
@@ -64,7 +67,7 @@ class InputSaysNothing(Rule):
         if not target.dim() or target.shape[0] != given.shape[0]:
             return
         is_same = bool((given == given[:1]).all())
-        if not is_same:
+        if not is_same or bool((given == 1).all()):
             self.seen = -1  # it says something
         elif bool((target != target[:1]).any()):
             self.seen += 1

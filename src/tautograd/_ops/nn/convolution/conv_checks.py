@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from ...._arrays.dtypes import LEGACY_NAMES
 from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
+from ...declare.wrong_argument import WrongArgument
 from ...linalg.products.product_checks import SPELLED
 from .windows import Ints, covered, steps
 
@@ -218,5 +221,19 @@ def checked(
 
 
 def fixed(value: Any) -> Any:
-    """A parameter that can be looked up."""
-    return tuple(value) if isinstance(value, list) else value
+    """A parameter of Python's own integers, that can be looked up: 2.0 equals 2, and kernels cannot take it."""
+    if type(value) is int:
+        return value
+    if not isinstance(value, (tuple, list)):
+        return _whole(value)
+    for n in value:
+        if type(n) is not int:
+            return tuple([_whole(n) for n in value])
+    return value if type(value) is tuple else tuple(value)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(value)
+    raise WrongArgument(f"a convolution takes integers, not {type(value).__name__}")

@@ -61,7 +61,7 @@ def _run(
         fixed(dilation),
         transposed,
         fixed(output_padding),
-        groups,
+        fixed(groups),
     )
     if w.dtype != x.dtype or (b is not None and b.dtype != x.dtype):
         check_dtypes(input, weight, bias)

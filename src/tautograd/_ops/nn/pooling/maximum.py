@@ -8,7 +8,6 @@ place by place, each place of all windows at once.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ...declare.samples import Sample, T
 from ...declare.undefined_dtypes import no_kernel
 from ..convolution.windows import at, inside, offsets, padded
 from ..line_maps import constant
+from .pool_kernels import kernels_apply, numbers_of, pooled, spread_back
 from .windows import Window
 
 
@@ -172,34 +172,18 @@ def _maxima_and_indices(x: Any, window: Window) -> Any:
     return best, _flat(_winners(x, best, window), window)
 
 
-def _by_kernel(g: Any, x: Any, window: Window) -> Any:
-    """The gradient in one pass over the windows; None where there is no kernel for that."""
-    if type(x) is not np.ndarray or type(g) is not np.ndarray or len(window.size) != 2:
-        return None
-    if x.size < kernels.FEWEST:
-        return None
-    g = np.ascontiguousarray(g)
-    run = kernels.kernel("max_pool_gradient", g, x)
-    if run is None:
-        return None
-    out = np.zeros(x.shape, x.dtype)
-    planes = x.size // math.prod(window.size)
-    geometry = (
-        window.size,
-        window.count,
-        window.kernel,
-        window.stride,
-        window.low,
-        window.dilation,
-    )
-    run(planes, x.size, g, x, out, *[n for pair in geometry for n in pair])
-    return out
+def _pooled(x: Any, window: Window) -> Any:
+    """The forward: in one pass over the images where there is a kernel for that."""
+    if kernels_apply(window, x):
+        return kernels.called(pooled, x, numbers_of(window))
+    return _maxima(x, window)
 
 
 def _vjp(g: Any, x: Any, window: Window) -> Any:
     """By the input alone: the output may have been written over, as by a `relu_` that follows."""
-    found = _by_kernel(g, x, window)
-    return max_pool_spread_op(g, _found_again(x, window), window=window) if found is None else found
+    if kernels_apply(window, x, g):
+        return kernels.called(spread_back, g, x, numbers_of(window))
+    return max_pool_spread_op(g, _found_again(x, window), window=window)
 
 
 def _jvp(t: Any, x: Any, window: Window) -> Any:
@@ -244,7 +228,7 @@ def _records(rank: int) -> tuple[Op, Op]:
     common: dict[str, Any] = {"node": f"MaxPool{rank}DWithIndicesBackward0", "refuses": refuses}
     plain = Op(
         f"max_pool{rank}d",
-        _maxima,
+        _pooled,
         ("x",),
         layout=as_channels,
         vjp={"x": _vjp},
