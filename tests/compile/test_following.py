@@ -404,7 +404,7 @@ def _one_into_another(x: Any) -> Any:
     return other, out
 
 
-def _with_history(x: Any) -> Any:
+def _of_a_leaf(x: Any) -> Any:
     weight = torch.ones(3, requires_grad=True)
     out = torch.zeros(3).add_(weight * x)
     out.sum().backward()
@@ -419,7 +419,7 @@ def _asked_for(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [_added_to, _set_in_part, _through_a_view, _one_into_another, _with_history, _asked_for],
+    [_added_to, _set_in_part, _through_a_view, _one_into_another, _of_a_leaf, _asked_for],
 )
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_a_constant_that_is_written_to_is_what_was_written(function: Any, backend: str) -> None:

@@ -255,6 +255,7 @@ class Follower(Run):
             if ref.key in self.constants:
                 self.written[ref.key] = _data.__get__(tensor), tensor._requires_grad
                 del self.constants[ref.key]
+                self._proxies.pop(id(tensor), None)
             _data.__set__(tensor, LazyArray(self, new.form, new.number))
             _node.__set__(tensor, LAZY_NODE if new.has_node else None)
             tensor._requires_grad = new.requires_grad
