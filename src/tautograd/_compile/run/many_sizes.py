@@ -56,7 +56,7 @@ class ManySizes(Recorder):
                     wanted = sizes.wants_sample(form, self._ledger, self._alive())
                 return self._sample(form, args, kwargs) if wanted else MISS
             try:
-                ready = self._ready_at_size(form, tensors)
+                ready: Any = self._ready_at_size(form, tensors)
             except Exception as error:
                 sizes.fail(error)
                 ready = None
