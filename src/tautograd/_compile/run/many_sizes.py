@@ -60,7 +60,10 @@ class ManySizes(Recorder):
             except Exception as error:
                 sizes.fail(error)
                 ready = None
-            return MISS if ready is None else self._try(*ready, args, kwargs)
+            if ready is None:
+                return MISS
+            entry, trial, began = ready
+            return self._try(entry, trial, tensors, began, args, kwargs)
         finally:
             self._recording.release()
 
@@ -83,7 +86,7 @@ class ManySizes(Recorder):
             raise
         took = since(began)
         self._ledger.note_audit(form.key, took)
-        if sample.goes_backward:
+        if sample.capture.backward is not None:
             self._sizes.give_up(LATER)
             return result
         if was_swapped(memory, args, kwargs):
@@ -138,7 +141,7 @@ class ManySizes(Recorder):
             except Unlike as error:
                 sizes.give_up(str(error))
                 return None
-        return entry, sizes.trial, tensors, began
+        return entry, sizes.trial, began
 
     def _try(
         self,
