@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import secrets
 import signal
 import sys
@@ -12,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from fuzz.campaign import Campaign, Failure
+from fuzz.functions.ways import SHARE as TRANSFORMED
 from fuzz.registry import find_targets, target_named
 from fuzz.worker import run_case
 
@@ -41,6 +43,10 @@ def main() -> int:
         "--only", default="", help=f"targets, separated by commas ({', '.join(targets)})"
     )
     parser.add_argument(
+        "--transformed", type=float, default=0.0, metavar="SHARE",
+        help="make this part of the calls under a transform, in a mode, or compiled (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
         "--keep", action="store_true", help=f"keep failures as tests, in {KEPT.name}/"
     )
     parser.add_argument("--case", type=Path, help="run one kept case, and nothing else")
@@ -49,6 +55,7 @@ def main() -> int:
         parser.error("--minutes must be positive, --jobs at least 1 and --cases not negative")
     if options.case is not None:
         return _one_case(options.case)
+    os.environ[TRANSFORMED] = str(options.transformed)
     names = [name for name in options.only.split(",") if name] or list(targets)
     for name in names:
         if name not in targets:

@@ -5,6 +5,7 @@ While PyTorch runs, that is recorded, so that it is known for a process that die
 
 from __future__ import annotations
 
+import functools
 import operator
 import signal
 import traceback
@@ -15,6 +16,7 @@ import numpy as np
 
 from fuzz import at_work
 from fuzz.functions.values import Decoder
+from fuzz.functions.ways import called
 
 
 @dataclass
@@ -85,9 +87,14 @@ def _run(torch: Any, case: Any) -> Outcome:
     then = [made.value(code) for code in case.get("then", ())]
     path = case["fn"].removeprefix("torch.")
     try:
-        result = operator.attrgetter(path)(torch)(*args, **kwargs)
+        function = operator.attrgetter(path)(torch)
+        way = case.get("way")
+        if way and "then" not in case:
+            result = called(torch, way, functools.partial(function, **kwargs), args)
+        else:
+            result = function(*args, **kwargs)
         if "then" in case and callable(result):
-            result = result(*then)
+            result = called(torch, way, result, then) if way else result(*then)
         if "method" in case:
             asked = getattr(result, case["method"][0])
             result = asked(*map(made.value, case["method"][1])) if callable(asked) else asked

@@ -21,6 +21,7 @@ from fuzz.functions.values import (
     some_dtype,
     tensor,
 )
+from fuzz.functions.ways import way_of
 
 _WORDS = {
     "reduction": ("mean", "sum", "none"),
@@ -138,6 +139,9 @@ def nearly_right(rng: random.Random, public: Public) -> dict[str, Any]:
         if wants != "nothing" and rng.random() < 0.3:
             case["method"][1] = [hostile(rng, theme.size)]
     _spoil(rng, case, theme.size)
+    way = way_of(rng, case)
+    if way is not None:
+        case["way"] = way
     return case
 
 
@@ -178,6 +182,17 @@ def _spoil(rng: random.Random, case: dict[str, Any], size: int) -> None:
                 hostile(rng, size)
             )
         return
+    if (
+        rng.random() < 0.06
+    ):  # a tensor that is another argument, too: as what is written to, perhaps
+        tensors = [code for code in case["args"] if isinstance(code, dict) and "tensor" in code]
+        if tensors:
+            alias = {"same": rng.randrange(len(tensors))}
+            if rng.random() < 0.6:
+                case["kwargs"]["out"] = alias
+            else:
+                case["args"].append(alias)
+            return
     for _ in range(1 if draw < 0.7 else 2):
         places: list[tuple[Any, Any]] = [(case["args"], i) for i in range(len(case["args"]))]
         places += [(case["kwargs"], key) for key in case["kwargs"]]

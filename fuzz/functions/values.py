@@ -67,6 +67,7 @@ class Decoder:
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.tensors: list[tuple[Any, np.ndarray[Any, Any]]] = []  # with their initial contents
+        self.made: list[Any] = []  # the same as they are given to the call
 
     def value(self, code: Any) -> Any:
         """The value of a code."""
@@ -91,7 +92,12 @@ class Decoder:
         if wants and tensor.is_floating_point():
             tensor = tensor.detach() if layout != "plain" else tensor
             tensor.requires_grad_(True)
+        self.made.append(tensor)
         return tensor
+
+    def same(self, content: Any) -> Any:
+        """A tensor that is an argument already."""
+        return self.made[content] if content < len(self.made) else None
 
     def parameter(self, content: Any) -> Any:
         """A parameter, which requires grad if its dtype allows it."""
@@ -159,6 +165,7 @@ def _laid_out(whole: Any, layout: str) -> Any:
 
 _MAKERS: dict[str, Callable[[Decoder, Any], Any]] = {
     "tensor": Decoder.tensor,
+    "same": Decoder.same,
     "module": Decoder.module,
     "optimizer": Decoder.optimizer,
     "parameter": Decoder.parameter,

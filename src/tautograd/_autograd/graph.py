@@ -159,7 +159,11 @@ class register_multi_grad_hook:
     ) -> Any:
         if mode not in ("all", "any"):
             raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-        return (_when_all if mode == "all" else _when_any)(list(tensors), fn)
+        hooked = list(tensors)
+        for tensor in hooked:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"hooks are of tensors, not of {type(tensor).__name__}")
+        return (_when_all if mode == "all" else _when_any)(hooked, fn)
 
 
 class _Handles(RemovableHandle):

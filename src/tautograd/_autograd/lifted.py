@@ -59,7 +59,7 @@ def lower(value: Any) -> Any:
     return value
 
 
-def _is_raw(value: Any) -> bool:
+def is_raw(value: Any) -> bool:
     """Whether this is an array: NumPy's, a batch of arrays, one that records, one on a GPU."""
     if isinstance(value, (np.ndarray, np.generic)):
         return True
@@ -70,9 +70,9 @@ def _constants(value: Any) -> Any:
     """Raw arrays that meet lifted tensors are constants."""
     if isinstance(value, Lifted):
         return value.tensor
-    if _is_raw(value):
+    if is_raw(value):
         return make(value)
-    if isinstance(value, (list, tuple)) and any(map(_is_raw, value)):
+    if isinstance(value, (list, tuple)) and any(map(is_raw, value)):
         return type(value)(_constants(v) for v in value)
     return value
 

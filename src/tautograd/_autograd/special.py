@@ -17,7 +17,7 @@ from .._ops.declare.record import LINEAR, MULTILINEAR, Op
 from .._ops.declare.rule_calls import BoundRule
 from .._tensor.tensor import Tensor, make
 from .apply import run_forward, wrap
-from .lifted import Lifted, lift, lower
+from .lifted import Lifted, is_raw, lift, lower
 from .modes import modes
 
 
@@ -262,9 +262,12 @@ def _array_of(x: Any) -> Any:
 def _as_tensors(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return tuple(_as_tensors(r) for r in result)
+    if isinstance(result, Lifted):
+        return lower(result)
+    # (Copied: what a rule passes on is an input's memory.)
     if isinstance(result, (np.ndarray, np.generic)):
-        return make(np.array(result))  # what a rule passes on is an input's memory
-    return lower(result) if isinstance(result, Lifted) else result
+        return make(np.array(result))
+    return make(np.copy(result)) if is_raw(result) else result
 
 
 def _is_operand(op: Op, i: int) -> bool:

@@ -67,7 +67,7 @@ def _tangent(self: Tensor) -> Any:
 
 def _format(self: Tensor, spec: str) -> str:
     if not self._data.ndim and type(self) is Tensor:
-        return format(item(self), spec)
+        return str(item(self).__format__(spec))
     return object.__format__(self, spec)
 
 
@@ -160,7 +160,7 @@ def _reversed(self: Tensor) -> Tensor:
 def _contains(self: Tensor, element: Any) -> bool:
     if isinstance(element, (Tensor, int, float, complex, np.number, np.bool_)):
         found: Any = self == element
-        return bool(found._data.any())
+        return bool(np.any(found._data))
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batching.batched import BatchedArray
 from .._arrays.dtypes import as_dtype, get_default_dtype
 from .._arrays.dtypes import dtype as Dtype
 from .._autograd.effects import value_asked
@@ -44,6 +45,8 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 "the tensor to host memory first."
             )
         return self._data.host()
+    if isinstance(self._data, BatchedArray):
+        self._data.__array__()  # which says that there is none
     return self._data
 
 

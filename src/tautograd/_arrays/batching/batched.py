@@ -33,6 +33,21 @@ class BatchedShape(tuple[int, ...]):
     __hash__ = tuple.__hash__
 
 
+class NoArray(RuntimeError, AttributeError):
+    """What a batch has not, because it is no array; to whoever catches or prints it, a RuntimeError."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RuntimeError, self.args
+
+
+NoArray.__name__ = NoArray.__qualname__ = "RuntimeError"
+NoArray.__module__ = "builtins"
+_OF_ARRAYS = frozenset(
+    [name for name in dir(np.ndarray) if not name.startswith("_")]
+    + ["__dlpack__", "__array_interface__"]
+)
+
+
 class BatchedArray(NDArrayOperatorsMixin):
     """A batch of arrays that looks like one of them; the batch is axis 0 of `data`."""
 
@@ -83,8 +98,13 @@ class BatchedArray(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"BatchedArray(level={self.level}, data={self.data!r})"
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ARRAYS:
+            self.__array__()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
+        raise NoArray(
             "vmap: a value of the batch was asked for as an array; it has one per example. Use "
             "operations on tensors inside the function given to vmap."
         )

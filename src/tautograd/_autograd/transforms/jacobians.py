@@ -44,8 +44,8 @@ def _basis(tensors: list[Tensor], start: int, stop: int) -> list[Any]:
 
 
 def _chunks(total: int, chunk_size: int | None) -> list[tuple[int, int]]:
-    step = total if chunk_size is None else chunk_size
-    return [(s, min(s + step, total)) for s in range(0, total, max(step, 1))]
+    step = max(total if chunk_size is None else int(chunk_size), 1)
+    return [(s, min(s + step, total)) for s in range(0, total, step)]
 
 
 def jacrev(
@@ -57,7 +57,7 @@ def jacrev(
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, by reverse mode with all rows at once."""
-    if chunk_size is not None and chunk_size <= 0:
+    if chunk_size is not None and not chunk_size > 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)

@@ -33,14 +33,21 @@ from .arguments import (
 _JVP = "jvp(f, primals, tangents)"
 
 
+def require_differentiable(value: Any) -> None:
+    """Refuse an argument of which there is no gradient."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    if not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+
+
 def fresh_alias(value: Any) -> Any:
     """An alias to differentiate: joined to the outer graph if there is one, else a new leaf."""
-    if not isinstance(value, Tensor):
-        return value
+    require_differentiable(value)
     alias: Tensor = apply(alias_op, (value,))
     if alias._node is None:
         alias._base, alias._view = None, ()
-        alias._requires_grad = alias.dtype.is_floating_point or alias.dtype.is_complex
+        alias._requires_grad = True
     return alias
 
 
@@ -178,11 +185,6 @@ def grad(
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
-    for primal in NESTS.leaves(primals):
-        if not isinstance(primal, Tensor):
-            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(primal)}")
-        if not (primal.dtype.is_floating_point or primal.dtype.is_complex):
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
     recording = modes.grad
     with inference_mode(False):  # recording, also inside `inference_mode`
         fresh = NESTS.mapped(primals, fresh_alias)
@@ -211,6 +213,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 f"{type(output)}"
             )
         for o, c in zip(outputs, given, strict=True):
+            if not isinstance(c, Tensor):
+                raise TypeError(f"vjp_fn: a cotangent must be a Tensor, not {type(c).__name__}")
             if tuple(o.shape) != tuple(c.shape):
                 raise RuntimeError(
                     f"vjp_fn: expected a cotangent of shape {list(o.shape)}, got {list(c.shape)}"

@@ -132,7 +132,7 @@ def vmap(
             "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
             f"{randomness}"
         )
-    if chunk_size is not None and chunk_size <= 0:
+    if chunk_size is not None and not chunk_size > 0:  # NaN is neither
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
@@ -143,7 +143,8 @@ def vmap(
         size = batch_size(flat, dims)
         if chunk_size is None or size <= chunk_size:
             return _run(func, args, kwargs, flat, dims, size, out_dims, randomness)
-        return _in_chunks(func, args, kwargs, flat, dims, size, out_dims, randomness, chunk_size)
+        step = max(int(chunk_size), 1)
+        return _in_chunks(func, args, kwargs, flat, dims, size, out_dims, randomness, step)
 
     return mapped
 
@@ -185,6 +186,10 @@ def _unwrap_one(value: Any, dim: int | None, level: Level, func: Any) -> Any:
             "you mean to set out_dims= to None for output?"
         )
     rank = value.ndim + 1
+    if not isinstance(dim, int):
+        raise TypeError(
+            f"vmap({name}, ...): `out_dims` must be integers or None, got type {type(dim)}"
+        )
     if not -rank <= dim < rank:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], "
