@@ -30,7 +30,7 @@ from tautograd._compile.messages.errors import CompileError
 from tautograd._compile.run.sizes import FAILED
 
 from .fuzz import BOUND, EPSILON, NEAR, distances
-from .sized_programs import DRAWING, ROWS, WIDTH, sized_program
+from .sized_programs import DRAWING, ROUNDING, ROWS, WIDTH, sized_program
 
 CALLS = 22
 SETTLED = 0.8  # of the calls nothing but sizes has changed before
@@ -82,7 +82,9 @@ class Copy:
             if self.clips:
                 tautograd.nn.utils.clip_grad_norm_(self.held.parameters, 1.0)
             self.optimizer.step()
-        return loss.detach(), more.detach() if isinstance(more, tautograd.Tensor) else more
+        return loss.detach(), more.detach() if isinstance(
+            more, tautograd.Tensor
+        ) and more.requires_grad else more
 
     def change(self, rng: random.Random) -> str:
         kind = rng.choice(CHANGES)
@@ -171,13 +173,15 @@ CHANGES = (
 
 def _arrays(value: Any) -> list[Any]:
     """A result as arrays; what is none is compared by its type and text, too."""
-    if isinstance(value, tuple) and type(value) is tuple:
-        return [part for each in value for part in _arrays(each)]
+    if isinstance(value, dict):
+        return [*_arrays(tuple(value.values())), *_arrays(str(list(value)))]
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        return [*_arrays(str(type(value))), *[part for each in value for part in _arrays(each)]]
     if isinstance(value, tautograd.Tensor):
         array = value.detach().float() if value.dtype is tautograd.bfloat16 else value.detach()
         return [array.numpy().copy()]
     if isinstance(value, (int, float)):
-        return [np.array(value)]
+        return [np.array(value), np.array(math.copysign(1.0, value))]
     return [np.frombuffer(f"{type(value)} {value}".encode(), np.uint8).astype(float)]
 
 
@@ -258,7 +262,8 @@ def _difference(
     with np.errstate(all="ignore"):
         apart = list(distances(first, second))
     text, far = max(apart, key=lambda pair: pair[1])
-    bound = 1e-3 if plain.cast else 1e-5 if plain.dtype == "float32" else BOUND
+    single = plain.dtype == "float32" or ROUNDING in plain.which
+    bound = 1e-3 if plain.cast else 1e-5 if single else BOUND
     if far <= bound:
         return ""
     if (

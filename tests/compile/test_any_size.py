@@ -472,6 +472,29 @@ def test_a_double_that_was_a_single_on_its_way_is_as_exact_as_that() -> None:
     assert (30,) in mixed._sizes.template.followed
 
 
+@pytest.mark.parametrize("rate", [lambda n: 0.1 / n, lambda n: 0.1 if n > 10 else 0.01])
+def test_a_setting_that_depends_on_the_size(rate: Any) -> None:
+    def made() -> Any:
+        weight = torch.ones(WIDTH, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.01)
+
+        def step(x: Any) -> None:
+            optimizer.param_groups[0]["lr"] = rate(len(x))
+            optimizer.zero_grad()
+            (weight * x).square().mean().backward()
+            optimizer.step()
+
+        return weight, step
+
+    (weight, step), (other, plain) = made(), made()
+    compiled = _compiled(step)
+    for n in (5, 9, 7, 8, 8, 8, 20, 20, 20, 8, 8, 20, 8, 30, 30, 30, 8, 30):
+        x = torch.randn(n, WIDTH)
+        compiled(x)
+        plain(x)
+        assert torch.allclose(weight, other, rtol=1e-6), n
+
+
 def test_a_number_that_is_none_at_a_size() -> None:
     compiled = _compiled(lambda x: x * (1.0 / (len(x) - 3) if len(x) != 3 else 7.0))
     for n in (5, 9, 12, 4, 4, 4, 3, 3, 3):

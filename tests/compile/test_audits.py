@@ -428,6 +428,52 @@ def test_every_fault_planted_in_a_record_is_found() -> None:
     assert planted > 100
 
 
+def _filled(x: Any) -> Any:
+    return torch.empty(3).fill_(2) + x
+
+
+def _copied(x: Any) -> Any:
+    out = torch.empty(3)
+    out.copy_(x)
+    return out
+
+
+def _scattered(x: Any) -> Any:
+    return torch.empty(3).fill_(2).scatter_(0, torch.tensor([1]), x[:1])
+
+
+def _written_in_parts(x: Any) -> Any:
+    out = x.new_empty(5)
+    out[:3], out[3:] = x, 0
+    return out
+
+
+def _strided(x: Any) -> Any:
+    return torch.empty_strided((3,), (2,)).copy_(x)
+
+
+@pytest.mark.parametrize("function", [_filled, _copied, _scattered, _written_in_parts, _strided])
+@pytest.mark.parametrize("sound", [None, True, False])
+def test_memory_that_is_not_set_is_the_same_whenever_it_is_recorded(
+    function: Any, sound: bool | None
+) -> None:
+    compiled = torch.compile(function, audit="always", dynamic=False, sound=sound)
+    for _ in range(6):
+        held = [torch.randn(3) for _ in range(3)]  # so that memory is never the same
+        x = torch.randn(3)
+        assert torch.equal(compiled(x), function(x)), held
+
+
+def test_arguments_that_share_memory_are_replayed_and_not_audited() -> None:
+    compiled = torch.compile(lambda x, y: x * 2 + y, audit="always", dynamic=False)
+    for _ in range(4):
+        compiled(torch.randn(3), torch.randn(3))
+    for _ in range(4):
+        whole = torch.randn(5)
+        x, y = whole[:3], whole[2:]
+        assert torch.allclose(compiled(x, y), x * 2 + y)
+
+
 def test_an_operand_that_one_kernel_lays_out_for_two_products() -> None:
     """What the second multiplies it by is made after that, in memory that is written twice."""
     torch.manual_seed(0)

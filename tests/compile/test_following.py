@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -375,3 +376,60 @@ def test_views_of_what_python_made_are_followed(function: Callable[..., Any]) ->
         if call == 5:
             assert followed(compiled).runs == 4
     assert compiled.records == 2
+
+
+def _added_to(x: Any) -> Any:
+    out = torch.zeros(3)
+    out.add_(x)
+    return out
+
+
+def _set_in_part(x: Any) -> Any:
+    out = torch.zeros(3)
+    out[1:] = x[1:]
+    return out * 1, out
+
+
+def _through_a_view(x: Any) -> Any:
+    out = torch.zeros(3)
+    part = out[1:]
+    part.add_(x[1:])
+    return out, part
+
+
+def _one_into_another(x: Any) -> Any:
+    out, other = torch.zeros(3), torch.ones(3)
+    out.add_(x).mul_(2)
+    other += out
+    return other, out
+
+
+def _of_a_leaf(x: Any) -> Any:
+    weight = torch.ones(3, requires_grad=True)
+    out = torch.zeros(3).add_(weight * x)
+    out.sum().backward()
+    return out, weight.grad
+
+
+def _asked_for(x: Any) -> Any:
+    out = torch.zeros(3)
+    out.add_(x)
+    return x * 2 if out.sum().item() > 0 else out
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_added_to, _set_in_part, _through_a_view, _one_into_another, _of_a_leaf, _asked_for],
+)
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_constant_that_is_written_to_is_what_was_written(function: Any, backend: str) -> None:
+    compiled = torch.compile(
+        function, sound=True, dynamic=False, backend=backend, fallback=function is _asked_for
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            x = torch.randn(3)
+            found, expected = compiled(x), function(x)
+            pairs = zip(*(r if type(r) is tuple else (r,) for r in (found, expected)), strict=True)
+            assert all(torch.equal(a, b) for a, b in pairs)

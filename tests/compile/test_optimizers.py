@@ -211,3 +211,33 @@ def test_states_that_are_made_in_a_recording_are_no_error(name: str, how: str) -
         results.append([*losses, *model.weight.flatten().tolist()])
         assert not compiles or run.records == 1
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("sound", [None, True, False])
+@pytest.mark.parametrize("name", ["lr", "weight_decay", "momentum"])
+def test_a_setting_that_is_written_as_it_is_already_is_written_again(
+    sound: bool | None, name: str
+) -> None:
+    def made() -> Any:
+        weight = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.5, momentum=0.5, weight_decay=0.5)
+
+        def step(x: Any) -> Any:
+            optimizer.param_groups[0][name] = 0.5
+            optimizer.zero_grad()
+            (weight * x).sum().backward()
+            optimizer.step()
+
+        return weight, optimizer, step
+
+    (weight, optimizer, step), (other, others, plain) = made(), made()
+    compiled = torch.compile(step, sound=sound, dynamic=False)
+    for i in range(9):
+        if i >= 4:
+            for each in (optimizer, others):
+                each.param_groups[0][name] = 0.1
+        x = torch.randn(3)
+        compiled(x)
+        plain(x)
+        assert torch.allclose(weight, other)
+        assert optimizer.param_groups[0][name] == others.param_groups[0][name] == 0.5

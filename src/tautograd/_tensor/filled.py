@@ -38,6 +38,13 @@ from .arguments import (
 from .tensor import Tensor, make
 
 
+def unset(array: Any) -> Any:
+    """Memory whose values are not set: while a run is recorded or followed, always the same."""
+    if (modes.recorder is not None or modes.deferred is not None) and type(array) is np.ndarray:
+        array[...] = 0
+    return array
+
+
 def function(fn: Any) -> Any:
     """Export a function as `tautograd.<name>`, with PyTorch's errors for wrong keywords."""
     FUNCTIONS[fn.__name__] = fn
@@ -95,10 +102,12 @@ def new_filled(
     arrays = place(device)
     if memory_format is not None and memory_format is not contiguous_format:
         array = empty_in_order(arrays.empty(0), shape, order_of(shape, memory_format), kind.numpy)
-        if value is not None:
+        if value is None:
+            unset(array)
+        else:
             array[...] = value
     elif value is None:
-        array = arrays.empty(shape, kind.numpy)
+        array = unset(arrays.empty(shape, kind.numpy))
     elif value == 0 and value is not True:
         array = arrays.zeros(shape, kind.numpy)
     else:
@@ -235,7 +244,7 @@ def strided_array(
     extent = (
         1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
     )
-    flat = place(device).empty(extent, kind.numpy)
+    flat = unset(place(device).empty(extent, kind.numpy))
     return strided(flat, shape, [s * kind.itemsize for s in strides])
 
 
@@ -262,7 +271,7 @@ def empty_permuted(
     if sorted(order) != list(range(len(shape))):
         raise RuntimeError(f"Dimension out of range or repeated in {list(order)}")
     kind = wanted_dtype("empty_permuted", dtype) or get_default_dtype()
-    array = empty_in_order(place(device).empty(0), shape, order, kind.numpy)
+    array = unset(empty_in_order(place(device).empty(0), shape, order, kind.numpy))
     return finish(array, requires_grad)
 
 

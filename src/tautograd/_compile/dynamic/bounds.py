@@ -31,10 +31,11 @@ def staying_within(
             elif number < 0:
                 texts["-1"] = None
     for buffer in buffers:
-        if type(buffer.nbytes) is Size:
-            low, _ = least_and_most(buffer.nbytes)
+        size: Any = buffer.nbytes
+        if type(size) is Size:
+            low, _ = least_and_most(size)
             if low is None or low < 0:
-                texts[text_of(buffer.nbytes.terms)] = None
+                texts[text_of(size.terms)] = None
     body = " and ".join(f"{text} >= 0" for text in texts) or "True"
     code = compile(f"lambda {', '.join(symbols)}: {body}", "<sizes>", "eval")
     return eval(code, {"__builtins__": {}})  # type: ignore[no-any-return]

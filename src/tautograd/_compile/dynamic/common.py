@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..optimizers.param_group_settings import settings_of
 from ..program.ir import Block, Buffer, Kind, View
 from ..record.trees import NESTS
+from ..sound.arguments import same_value
 from .fitting import Constant, Fitting, Unlike, has_sizes
 from .size import LEAST, Ways
 
@@ -53,6 +55,11 @@ def require_same_surroundings(fitting: Fitting, captures: Sequence[Any]) -> None
         for a, b in zip(found.effects, last.effects, strict=True):
             if getattr(a, "optimizer", None) is not getattr(b, "optimizer", None):
                 raise Unlike("other optimizers")
+        written = settings_of(found.effects), settings_of(last.effects)
+        if written[0].keys() != written[1].keys() or not all(
+            same_value(value, written[1][key]) for key, value in written[0].items()
+        ):
+            raise Unlike("settings of optimizers that depend on sizes")
     for name in ("growth", "wanted", "left"):
         parts = [getattr(c, name) for c in captures]
         if name == "left":

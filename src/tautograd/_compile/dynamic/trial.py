@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor
+from ..optimizers.param_group_settings import Settings, settings_of
 from ..program.ir import Call, Kind, View
 from ..record.results import Made
 from ..record.trees import NESTS
 from ..run.rollback import STOPS, Undo, can_undo
+from ..sound.arguments import same_value
 from .fitting import Unlike, has_sizes
 from .returned import unlike
 from .roundings import apart, coarsest, eps_of, roundings
@@ -94,11 +95,29 @@ class Trial:
         finally:
             undo.put_back((), back)
 
+    def settings(self) -> Settings:
+        """The optimizers' settings before a run as written, which tell what it writes."""
+        found = self._template.base
+        steps = [*found.capture.updates, *found.capture.fixed]
+        return Settings([*found.guards.variables.optimizers, *(step.optimizer for step in steps)])
+
     def difference(
-        self, entry: Any, given: Any, result: Any, versions: list[int], tensors: Any, call: Any
+        self,
+        entry: Any,
+        given: Any,
+        result: Any,
+        versions: list[int],
+        settings: Settings,
+        tensors: Any,
+        call: Any,
     ) -> str | None:
         """In what a run as written differs from what the program gave."""
         results, grads, states, drawn = given
+        written, mine = settings_of(settings.changes(None)), settings_of(entry.capture.effects)
+        if written.keys() != mine.keys() or not all(
+            same_value(value, mine[key]) for key, value in written.items()
+        ):
+            return "the settings of optimizers that it writes"
         self._count()
         now = [bytes(g.memory) for g in self.undo.generators if g.memory is not None]
         if now != drawn:

@@ -383,7 +383,10 @@ class Reading:
         ours = type(value).__module__.partition(".")[0] == _OWN
         if isinstance(value, type) and type(value) not in _METACLASSES and not ours:
             self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
-        names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward")
+        instead = [
+            new for old, new in _INSTEAD if any(old in vars(base) for base in _written(lines))
+        ]
+        names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward", *instead)
         self._spend(kind.__name__, len(names))
         self._ask(kind.__name__, functools.partial(resolved, value, names))
 
@@ -485,6 +488,23 @@ _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
 
 
+# What Python asks in place of the first, once a class has the second.
+_INSTEAD = (
+    ("__len__", "__bool__"),
+    ("__getitem__", "__iter__"),
+    ("__getitem__", "__contains__"),
+    ("__iter__", "__contains__"),
+    ("__getitem__", "__reversed__"),
+    ("__eq__", "__ne__"),
+    ("__str__", "__format__"),
+    ("__repr__", "__str__"),
+    ("__index__", "__int__"),
+    ("__index__", "__float__"),
+    *(
+        (f"__{name}__", f"__i{name}__")
+        for name in ("add", "sub", "mul", "truediv", "matmul", "pow")
+    ),
+)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _CALLED = ("forward", "backward", "setup_context", "vjp", "jvp", "vmap", "step")
 _NOT_READ = ("__setattr__", "__delattr__")
@@ -534,6 +554,12 @@ def _own(value: Any) -> Any:
     """The attributes of an object itself, for a class may answer anything when it is asked for `__dict__`."""
     own = getattr(value, "__dict__", None)
     return own if isinstance(own, (dict, MappingProxyType)) else {}
+
+
+def _written(lines: list[Any]) -> list[Any]:
+    """Classes that are neither Python's nor this library's."""
+    apart = (_OWN, "builtins", "abc", "typing", "enum")
+    return [base for base in lines if base.__module__.partition(".")[0] not in apart]
 
 
 def _function_in(value: Any) -> Any:

@@ -1,7 +1,9 @@
 """Settings of optimizers that the function itself writes (`group["lr"] = lr`): they are written again at a replay.
 
 What a scheduler does is noted as it is done. A plain assignment to a group's dictionary is not seen, so settings
-are compared with what they were, whenever an optimizer is about to step and at the end.
+are compared with what they were, whenever an optimizer is about to step and at the end: by identity, for a function
+that writes what is there already would write it again after somebody else has written something. So numbers are made
+objects of their own before the function runs.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ class Settings:
         self.optimizers = list({id(o): o for o in optimizers}.values())
         self._seen: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._written: dict[int, dict[str, Any]] = {}  # by the group's id: the optimizer holds it
+        for optimizer in self.optimizers:
+            _make_own(optimizer)
         self.look()
 
     def look(self) -> None:
@@ -32,6 +36,7 @@ class Settings:
         """An optimizer that steps, and was not found before the function ran."""
         if not any(optimizer is other for other in self.optimizers):
             self.optimizers.append(optimizer)
+            _make_own(optimizer)
             self._seen += [(group, _plain(group)) for group in optimizer.param_groups]
 
     def written_in(self, group: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +68,21 @@ class Settings:
                 elif name != "lr":
                     for compare in (operator.ne, operator.gt):
                         scalars.compute(compare, (value, 0))
+
+
+def _make_own(optimizer: Any) -> None:
+    """Let floats, and tuples of numbers, be objects that nobody else has."""
+    for group in optimizer.param_groups:
+        for name, value in _plain(group).items():
+            if type(value) is float:
+                group[name] = value * 1.0
+            elif type(value) is tuple:
+                group[name] = (*value,)
+
+
+def settings_of(effects: list[Any]) -> dict[tuple[int, str], Any]:
+    """What is written to settings in the end, by the group and the name."""
+    return {(id(e.group), e.name): e.value for e in effects if isinstance(e, Setting)}
 
 
 def _plain(group: dict[str, Any]) -> dict[str, Any]:

@@ -166,6 +166,10 @@ class Ledger:
         runs as written are waited for as say that none of its records holds. A form that is `refused` will have none,
         so the look at it is lost at once.
         """
+        if (
+            self.runs < RECENT
+        ):  # what a call takes is not known yet, and the first look makes much that stays
+            return False
         if self.runs < ENOUGH and (entries or (len(self.plain) < 2 and not refused)):
             return False
         if self.looking <= self.saved(entries) + self.share(entries) / 2:

@@ -56,11 +56,14 @@ class ManySizes(Recorder):
                     wanted = sizes.wants_sample(form, self._ledger, self._alive())
                 return self._sample(form, args, kwargs) if wanted else MISS
             try:
-                ready = self._ready_at_size(form, tensors)
+                ready: Any = self._ready_at_size(form, tensors)
             except Exception as error:
                 sizes.fail(error)
                 ready = None
-            return MISS if ready is None else self._try(*ready, args, kwargs)
+            if ready is None:
+                return MISS
+            entry, trial, began = ready
+            return self._try(entry, trial, tensors, began, args, kwargs)
         finally:
             self._recording.release()
 
@@ -83,7 +86,7 @@ class ManySizes(Recorder):
             raise
         took = since(began)
         self._ledger.note_audit(form.key, took)
-        if sample.goes_backward:
+        if sample.capture.backward is not None:
             self._sizes.give_up(LATER)
             return result
         if was_swapped(memory, args, kwargs):
@@ -138,7 +141,7 @@ class ManySizes(Recorder):
             except Unlike as error:
                 sizes.give_up(str(error))
                 return None
-        return entry, sizes.trial, tensors, began
+        return entry, sizes.trial, began
 
     def _try(
         self,
@@ -157,13 +160,16 @@ class ManySizes(Recorder):
                 return MISS
             given = trial.run(entry, arrays)
         versions = [box[0] for box, _ in entry.capture.versions]
+        settings = trial.settings()
         start = moment()
         result = self._fn(*args, **kwargs)
         stop = moment()
         self._note_run(entry.key, between(start, stop), 0.0)
         found: str | None = "it stops at a value, and the function does not"
         if given is not None:
-            found = trial.difference(entry, given, result, versions, tensors, (args, kwargs))
+            found = trial.difference(
+                entry, given, result, versions, settings, tensors, (args, kwargs)
+            )
         if found is None:
             template.tried.add(entry.values)
             self._keep_size(entry)

@@ -38,6 +38,7 @@ class Run:
         self.at = 0  # the calls that have agreed
         self.objects: list[Any] = [_GONE] * record.count  # a reference to each tensor made
         self.constants: dict[int, Tensor] = {}
+        self.written: dict[int, tuple[Any, bool]] = {}  # those that were written to: what they were
         self.around: list[tuple[Any, LazyArray]] = []  # other tensors around such arrays
         self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was before
         self.counts: list[tuple[Any, Any]] = []  # optimizers' step counts, and what they were
@@ -93,6 +94,7 @@ class Run:
         self.is_lazy = False
         kept = [(t, _grad.__get__(t)) for t, _ in self.grads.values()]  # so that none is lost
         self.take_back()
+        self._have_constants_again()
         before = change(deferred=None)
         runners = modes.quietly, modes.forwards  # this may be inside of one of them
         modes.quietly = modes.forwards = quiet_runner()
@@ -115,6 +117,17 @@ class Run:
             modes.quietly, modes.forwards = runners
             change(grad=before.grad, lower=before.lower)
             autocasting.casts = casts
+
+    def _have_constants_again(self) -> None:
+        """Let constants be what they were before a call wrote to them; those calls are made in earnest now."""
+        for number, (array, wants) in self.written.items():
+            tensor = self.objects[number]()
+            if tensor is None:
+                tensor = make(array)
+            _data.__set__(tensor, array)
+            _node.__set__(tensor, None)
+            tensor._requires_grad = wants
+            self.constants[number] = tensor
 
     def _do(self, number: int, call: Call) -> None:
         args = made_again(call.inputs, self)

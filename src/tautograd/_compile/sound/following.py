@@ -252,6 +252,10 @@ class Follower(Run):
             self._put_grad(self.tensor(ref), None if grad is None else self._leaf(grad))
         for ref, new in call.changes:
             tensor = self.tensor(ref)
+            if ref.key in self.constants:
+                self.written[ref.key] = _data.__get__(tensor), tensor._requires_grad
+                del self.constants[ref.key]
+                self._proxies.pop(id(tensor), None)
             _data.__set__(tensor, LazyArray(self, new.form, new.number))
             _node.__set__(tensor, LAZY_NODE if new.has_node else None)
             tensor._requires_grad = new.requires_grad

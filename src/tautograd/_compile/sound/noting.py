@@ -84,6 +84,9 @@ class Noting:
         self.drawn = 0
         self._numbers: dict[int, tuple[Any, int]] = {}
         self._draws: dict[int, tuple[Any, int]] = {}
+        self._constants: dict[
+            int, Any
+        ] = {}  # tensors of which the content is known, until one is written to
         self._grads: dict[int, Tensor] | None = None  # whose `.grad` was set inside of a call
         self.results: dict[int, int] = {}  # number of a tensor -> which leaf of what is returned
         if tape.stand_ins:
@@ -210,6 +213,7 @@ class Noting:
                     now = self._facts(tensor, -1)
                     if now[1:] != facts[1:] or now[0] != facts[0]:
                         self._note_change(found, tensor)
+                self._note_written(found)
         except Unknown as error:
             self.force(str(error))
         found.updates, found.fixed = self.tape.updates[updates:], self.tape.fixed[fixed:]
@@ -270,6 +274,22 @@ class Noting:
         form, wants, has_node = self._facts(tensor, ref.key)
         found.changes.append((ref, New(ref.key, form, wants, has_node)))
 
+    def _note_written(self, found: Call) -> None:
+        """What a call writes is no constant any more, however it came to that memory."""
+        noted = {ref.key for ref, _ in found.changes if ref.kind == "made"}
+        for number, reference in list(self._constants.items()):
+            tensor = reference()
+            if tensor is not None and self._is_constant(tensor):
+                continue
+            del self._constants[number]
+            if tensor is not None and number not in noted:
+                form, wants, has_node = self._facts(tensor, number)
+                found.changes.append((Ref("made", number), New(number, form, wants, has_node)))
+
+    def _is_constant(self, tensor: Tensor) -> bool:
+        view = self.tape.view(_data.__get__(tensor).value)
+        return bool(self.tape.program.buffers[view.buffer].kind is Kind.CONSTANT)
+
     # --- tensors and arrays as they are known ------------------------------------------------------
 
     def _described(self, value: Any) -> Any:
@@ -301,13 +321,13 @@ class Noting:
         if drawn is not None and _node.__get__(tensor) is None:
             return Ref("drawn", drawn[1])
         number = self._number_of(tensor)
-        buffer = self.tape.program.buffers[self.tape.view(slot.value).buffer]
-        if buffer.kind is Kind.CONSTANT:
+        if self._is_constant(tensor):
             if _node.__get__(tensor) is not None or tensor._base is not None:
                 if number is None:
                     raise Unknown("a view of a constant")
                 return Ref("made", number)  # by a call of which the constant's content is known
             number = self._new_number(tensor) if number is None else number
+            self._constants[number] = weakref.ref(tensor)
             return Ref("constant", number, (slot.value.copy("K"), tensor._requires_grad))
         if number is None:
             raise Unknown("a tensor that was not made by a call")
