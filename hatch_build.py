@@ -16,7 +16,8 @@ class StubsHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run(
-            [sys.executable, root / "tools" / "make_stubs.py"], check=True, env=environment
-        )
+        # (An isolated build finds what it depends on by PYTHONPATH, too.)
+        path = os.pathsep.join([str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, root / "tools" / "make_stubs.py"]
+        subprocess.run(command, check=True, env=environment)
