@@ -10,14 +10,14 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+# The sources beside it, and no installed package; a search path from outside is cut by isolated builds.
+RUN = "import runpy, sys; sys.path[:0] = sys.argv[1:]; runpy.run_module('make_stubs', run_name='__main__')"
+
 
 class StubsHook(BuildHookInterface):  # type: ignore[type-arg]
     """Runs for wheels and for editable installs, which find the stubs among the sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        root = Path(self.root)
-        # (An isolated build finds what it depends on by PYTHONPATH, too.)
-        path = os.pathsep.join([str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, root / "tools" / "make_stubs.py"]
-        subprocess.run(command, check=True, env=environment)
+        folders = [Path(self.root, name) for name in ("tools", "src")]
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run([sys.executable, "-c", RUN, *folders], check=True, env=environment)
