@@ -4,13 +4,13 @@
 #   make demo       see it work (no PyTorch needed)      make lint   style, types and layers
 #   make test       the tests, a few minutes             make docs   the documentation, in site/
 #   make test-all   the slow ones too                    make bench  measured beside PyTorch
-#   make generated  signatures, type stubs and coverage, after a change of the public API
+#   make generated  signatures and coverage, after a change of the public API
 #   make pictures   those of README and documentation, after a change of the view's page
 #   make fuzz       random attacks, for MINUTES=60
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-avx2 test-all fuzz bench generated pictures lint docs clean
+.PHONY: help demo stubs test test-avx2 test-all fuzz bench generated pictures lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -86,7 +86,11 @@ demo: $(DEMO_VENV)/.stamp
 # long run of them, and takes from the other's when it has none left.
 PYTEST := $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 
-test: $(VENV)/.stamp-test
+# An editable install wrote them as the package was then.
+stubs:
+	@$(VENV)/bin/python tools/make_stubs.py
+
+test: $(VENV)/.stamp-test stubs
 	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 # The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512. In this run
@@ -98,7 +102,7 @@ COMPARING := tests/autograd tests/ops tests/tensor tests/nn tests/optim tests/am
 test-avx2: $(VENV)/.stamp-test
 	@$(AS_AVX2) TAUT_RECORDERS=now $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
 
-test-all: $(VENV)/.stamp-test $(VENV)/.stamp-libraries
+test-all: $(VENV)/.stamp-test $(VENV)/.stamp-libraries stubs
 	@$(PYTEST) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.stamp-test
@@ -107,21 +111,20 @@ fuzz: $(VENV)/.stamp-test
 bench: $(VENV)/.stamp-test $(VENV)/.stamp-bench
 	@$(VENV)/bin/python -m bench $(BENCH_ARGS)
 
-generated: $(VENV)/.stamp-test $(VENV)/.stamp-lint
+generated: $(VENV)/.stamp-test $(VENV)/.stamp-lint stubs
 	@$(VENV)/bin/python tools/make_signatures.py
-	@$(VENV)/bin/python tools/make_stubs.py
 	@$(VENV)/bin/python tools/make_coverage.py
 
 pictures: $(VENV)/.stamp-test
 	@$(VENV)/bin/python tools/make_pictures.py
 
-lint: $(VENV)/.stamp-lint
+lint: $(VENV)/.stamp-lint stubs
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 
-docs: $(VENV)/.stamp-test $(VENV)/.stamp-docs
+docs: $(VENV)/.stamp-test $(VENV)/.stamp-docs stubs
 	@$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs site
 	@echo "the documentation is in site/index.html"
 

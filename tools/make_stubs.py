@@ -3,10 +3,9 @@
 Operations become `tautograd.<name>` and `Tensor.<name>` when their records are imported, where type
 checkers and editors cannot see them. This script writes the same names, arguments and descriptions into
 stub files beside the modules; argument types come from the function itself, else from
-`stub_types`.
+`stub_types`. A build runs it (`hatch_build.py`), and so do `make test` and `make lint`.
 
-    python tools/make_stubs.py           writes them
-    python tools/make_stubs.py --check   exits 1 if they are not what the package offers
+    python tools/make_stubs.py
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import ast
 import importlib.util
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -400,21 +398,11 @@ def stubs() -> dict[Path, str]:
     }
 
 
-def main() -> int:
-    stale = {
-        path: text
-        for path, text in stubs().items()
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    }
-    if "--check" not in sys.argv[1:]:
-        for path, text in stale.items():
+def main() -> None:
+    for path, text in stubs().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
-        return 0
-    for path in stale:
-        name = path.relative_to(PACKAGE.parent)
-        sys.stderr.write(f"{name} is not what the package offers: run python tools/make_stubs.py\n")
-    return 1 if stale else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
