@@ -67,7 +67,7 @@ class _Axis(NamedTuple):
     stride: int
     padding: int
     dilation: int
-    count: int
+    outputs: int
 
     @property
     def longer(self) -> int:
@@ -79,7 +79,7 @@ class _Phase(NamedTuple):
     """Every so many elements of an input's gradient: where the first is, how many, and which places reach them."""
 
     start: int
-    count: int
+    length: int
     places: tuple[int, ...]
     shifts: tuple[
         int, ...
@@ -88,20 +88,20 @@ class _Phase(NamedTuple):
 
 def _phases(axis: _Axis) -> tuple[list[_Phase], int, int]:
     """The phases of an input's gradient; how many zeros come before the output's, and its length with all zeros."""
-    found, low, longer = [], 0, axis.count
+    found, low, longer = [], 0, axis.outputs
     for phase in range(axis.stride):
         first = max(0, -((phase - axis.padding) // axis.stride))
-        count = max(0, (axis.size - 1 + axis.padding - phase) // axis.stride - first + 1)
+        length = max(0, (axis.size - 1 + axis.padding - phase) // axis.stride - first + 1)
         reached = [k * axis.dilation - phase for k in range(axis.kernel)]
         places = [k for k, far in enumerate(reached) if far % axis.stride == 0]
         shifts = [reached[k] // axis.stride - first for k in places]
-        if shifts and count:
+        if shifts and length:
             low = max(low, *shifts)
         start = first * axis.stride + phase - axis.padding
-        found.append(_Phase(start, count, tuple(places), tuple(shifts)))
+        found.append(_Phase(start, length, tuple(places), tuple(shifts)))
     for phase_ in found:
         if phase_.shifts:
-            longer = max(longer, phase_.count - min(phase_.shifts))
+            longer = max(longer, phase_.length - min(phase_.shifts))
     return found, low, low + longer
 
 
@@ -128,13 +128,13 @@ def _forward_tables(down: _Axis, right: _Axis) -> _Tables:
             plane = y % down.stride * right.stride + x % right.stride
             here = y // down.stride * pitch + x // right.stride
             offsets.append(plane * rows * pitch + here)
-    phases = [(len(offsets), 0, 0, down.count, right.count, 0)]
+    phases = [(len(offsets), 0, 0, down.outputs, right.outputs, 0)]
     every = tuple(range(down.kernel)), tuple(range(right.kernel))
     before, steps = (down.padding, right.padding), (down.stride, right.stride)
     return _Tables(
-        *(_table(offsets), _table(phases), (every,)),
-        *(before, steps, (rows, pitch), down.count, (1, 1)),
-    )
+        _table(offsets), _table(phases), (every,),
+        before, steps, (rows, pitch), down.outputs, (1, 1),
+    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
@@ -148,21 +148,21 @@ def _backward_tables(down: _Axis, right: _Axis, channels: int) -> _Tables:
     phases, places, weights = [], [], 0
     for row in rows:
         for column in columns:
-            if not row.count or not column.count:
+            if not row.length or not column.length:
                 continue
             count = len(row.places) * len(column.places)
             start = row.start * right.size + column.start
-            phases.append((count, len(offsets), weights, row.count, column.count, start))
+            phases.append((count, len(offsets), weights, row.length, column.length, start))
             places.append((row.places, column.places))
             weights += channels * count
             for y in row.shifts:
                 offsets += [(above - y) * pitch + left - x for x in column.shifts]
-    most = max([row.count for row in rows])
+    most = max([row.length for row in rows])
     apart = down.stride, right.stride
     return _Tables(
-        *(_table(offsets), _table(phases), tuple(places)),
-        *((above, left), (1, 1), (height, pitch), most, apart),
-    )
+        _table(offsets), _table(phases), tuple(places),
+        (above, left), (1, 1), (height, pitch), most, apart,
+    )  # fmt: skip
 
 
 def _table(numbers: Any) -> Any:
