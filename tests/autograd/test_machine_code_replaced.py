@@ -20,7 +20,7 @@ from tautograd._compile.native.llvm.jit import why_not
 from tautograd._compile.native.python_code import install, layout
 from tautograd._compile.native.python_code.bind import says, translated
 from tautograd._ops.declare.code_holders import back_to_python, holder, in_machine_code
-from tautograd._ops.declare.record import REGISTRY
+from tautograd._ops.declare.record import REGISTRY, renamed
 from tautograd._stand_ins import slots
 from tests.planted_rules import declared
 
@@ -300,6 +300,30 @@ def test_another_text_is_not_translated() -> None:
     exec(compile("def f(x):\n    return x\n", _FILE, "exec"), scope)
     assert says("def f(x):\n    return x\n", scope["f"])
     assert not says("def f(x):\n    return -x\n", scope["f"])
+
+
+def _adds(x: Any) -> Any:
+    return x + ADDED  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_functions_of_one_code_have_names_of_their_own() -> None:
+    one, other = (
+        FunctionType(_adds.__code__, {"ADDED": added, "__builtins__": {}}) for added in (1, 10)
+    )
+    codes = [install.of_source(function) for function in (one, other)]
+    builtins = [code.builtin(f) for code, f in zip(codes, (one, other), strict=True) if code]
+    assert [found(5) for found in builtins] == [6, 15]
+    other.__globals__["ADDED"] = 20
+    assert [found(5) for found in builtins] == [6, 25]
+    shared = FunctionType(_adds.__code__, one.__globals__)
+    assert install.of_source(shared) is codes[0]
+
+
+def test_a_function_that_waits_for_its_first_call_is_left_alone() -> None:
+    """Until then all functions of operations have one code, and each goes on to be another one."""
+    waiting = renamed(REGISTRY["sin"], "WaitingBackward0").apply
+    install._with_what_it_calls(waiting)
+    assert (waiting.__code__, id(waiting.__globals__)) not in install._by_code
 
 
 def test_a_closure_has_names_of_its_own() -> None:

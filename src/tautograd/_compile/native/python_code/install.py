@@ -42,7 +42,8 @@ METHODS = {
 GO_ON = {"Linear.forward"}
 _kept: list[Any] = []  # a thread may be in the midst of code that is no longer called
 _translated: set[str] = set()
-_by_code: dict[CodeType, Translated | None] = {}
+# By code and the names around it, which are kept, so that their id stays theirs.
+_by_code: dict[tuple[CodeType, int], tuple[Translated | None, dict[str, Any]]] = {}
 _seen: dict[int, Any] = {}  # functions that were looked at, by their ids (which they so keep)
 _HERE = os.path.abspath(os.path.join(os.path.dirname(__file__), *(os.pardir,) * 3)) + os.sep
 _RARE = "refuse", "_refuse", "check", "_check", "require", "_wrong"  # which speak of what is wrong
@@ -175,15 +176,17 @@ def _function(function: FunctionType) -> None:
 
 
 def of_source(function: FunctionType) -> Translated | None:
-    """The machine code of a function that somebody wrote; those that share its code share that, too."""
+    """The machine code of a function that somebody wrote; those that share its code and its names share that, too."""
     code = function.__code__
-    if code not in _by_code:
+    whose = code, id(function.__globals__)
+    if whose not in _by_code:
         text = texts.get(code)
         kind = "eval" if text is not None and text.startswith("lambda ") else "exec"
         if text is None:
             text = "".join(inspect.findsource(function)[0])
-        _by_code[code] = translated(text, function, restarts=False, inside=kind)
-    return _by_code[code]
+        found = translated(text, function, restarts=False, inside=kind)
+        _by_code[whose] = found, function.__globals__
+    return _by_code[whose][0]
 
 
 def _with_what_it_calls(function: Any, depth: int = 4) -> None:
@@ -192,6 +195,10 @@ def _with_what_it_calls(function: Any, depth: int = 4) -> None:
     if type(function) is not FunctionType or not depth or id(function) in _seen:
         return
     if not function.__code__.co_filename.startswith(_HERE) or function.__name__.startswith(_RARE):
+        return
+    if (
+        function.__globals__.get("function") is function
+    ):  # of an operation, which counts its own calls
         return
     _seen[id(function)] = function
     found = of_source(function)
