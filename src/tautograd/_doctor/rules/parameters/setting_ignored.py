@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import gc
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ...._user_code.owners import foreign
@@ -13,6 +16,9 @@ from ...._user_code.stack import user_frames
 from ...watch.events import Step
 from ...watch.syntax import nodes_in, tree_of
 from ..base import Rule
+
+# What reads attributes whose names are not in the text.
+_WHOLE = {"vars", "getattr", "__dict__", "asdict", "save_hyperparameters", "hparams"}
 
 
 class SettingIgnored(Rule):
@@ -26,11 +32,10 @@ class SettingIgnored(Rule):
         "program without it, as if its term had weight 1."
     )
     quiet = (
-        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the file (also "
-        "as text), classes whose attributes are handed on as a whole (vars, __dict__, getattr), and classes with bases "
-        "from another file of the user's."
+        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the program's "
+        "files (also as text), and programs that hand attributes on as a whole (vars, __dict__, getattr)."
     )
-    sure = "Certain that no line of the file reads it; that one should is likely."
+    sure = "Certain that no line of the program's files reads it; that one should is likely."
     refute = "It is kept for the record only."
     fix = "loss = reconstruction + self.beta * divergence"
     example = """
@@ -65,8 +70,10 @@ class SettingIgnored(Rule):
             return
         for file in {frame.f_code.co_filename for frame in user_frames()}:
             tree = tree_of(file)
-            found = [] if tree is None or foreign[file] else list(unread_settings(tree))
-            for line, cls, name, number in found:
+            read = None if tree is None or foreign[file] else _read_in(_program_of(file))
+            if tree is None or read is None:
+                continue
+            for line, cls, name, number in _unread(tree, read):
                 if not _is_alive(file, cls, name, number):
                     continue
                 self.report(
@@ -76,6 +83,21 @@ class SettingIgnored(Rule):
                 )  # fmt: skip
 
 
+def _program_of(file: str) -> set[str]:
+    """The files that may read what an object of this one keeps: those beside it and below, of its package and of
+    the script that runs, as far as they have been imported."""
+    folder = Path(file).parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    modules = [vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType]
+    files = [m.get("__file__") for m in modules]
+    script = vars(sys.modules["__main__"]).get("__file__")
+    if isinstance(script, str) and Path(script).parent in folder.parents:
+        folder = Path(script).parent
+    own = [f for f in files if isinstance(f, str) and f.endswith(".py") and not foreign[f]]
+    return {file, *(f for f in own if folder in Path(f).parents)}
+
+
 def _is_alive(file: str, cls: str, attribute: str, number: float) -> bool:
     """Whether an object of this class has that number there."""
     for thing in gc.get_objects():
@@ -83,19 +105,27 @@ def _is_alive(file: str, cls: str, attribute: str, number: float) -> bool:
         if kind.__name__ != cls or not hasattr(thing, "__dict__"):
             continue
         code = getattr(getattr(kind, "__init__", None), "__code__", None)
-        if code is not None and code.co_filename == file and vars(thing).get(attribute) == number:
+        if code is None or code.co_filename != file:
+            continue
+        found = vars(thing).get(attribute)
+        if type(found) is float and found == number:
             return True
     return False
 
 
-def unread_settings(tree: ast.Module) -> Iterator[tuple[int, str, str, float]]:
-    """Attributes that hold a given number and that nothing reads, with the line that keeps it."""
-    nodes = nodes_in(tree)
+def _read_in(files: set[str]) -> set[str] | None:
+    """The attributes that these files read; None where they may read any."""
+    trees = [tree_of(file) for file in files]
+    nodes = [node for tree in trees if tree is not None for node in nodes_in(tree)]
     read = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     read |= {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | read
-    if names & {"vars", "getattr", "__dict__", "asdict", "save_hyperparameters", "hparams"}:
-        return
+    return None if names & _WHOLE else read
+
+
+def _unread(tree: ast.Module, read: set[str]) -> Iterator[tuple[int, str, str, float]]:
+    """Attributes that hold a given number and that nothing reads, with the line that keeps it."""
+    nodes = nodes_in(tree)
     for cls in (n for n in nodes if isinstance(n, ast.ClassDef)):
         made = next(
             (f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
