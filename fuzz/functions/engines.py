@@ -101,6 +101,8 @@ def _run(torch: Any, case: Any) -> Outcome:
         if path.startswith("optim.") and hasattr(result, "step"):
             _step(torch, result)
     except Exception as error:
+        # PyTorch's `repr` switches its transforms off for as long as a variable of the frame lives.
+        traceback.clear_frames(error.__traceback__)
         return Outcome(None, error, made.tensors)
     return Outcome(result, None, made.tensors)
 

@@ -114,6 +114,7 @@ class Trial:
         """In what a run as written differs from what the program gave."""
         results, grads, states, drawn = given
         written, mine = settings_of(settings.changes(None)), settings_of(entry.capture.effects)
+        settings.put_back()
         if written.keys() != mine.keys() or not all(
             same_value(value, mine[key]) for key, value in written.items()
         ):

@@ -90,6 +90,7 @@ class Surroundings:
 
     def settle(self, tape: Any) -> None:
         tape.note_settings()
+        tape.settings.put_back()
         with pause(tape):
             if self.strangers is not None and self.strangers.found is not None:
                 self.unseen = self.unseen or (self.strangers.found, self.strangers.site)

@@ -3,7 +3,8 @@
 What a scheduler does is noted as it is done. A plain assignment to a group's dictionary is not seen, so settings
 are compared with what they were, whenever an optimizer is about to step and at the end: by identity, for a function
 that writes what is there already would write it again after somebody else has written something. So numbers are made
-objects of their own before the function runs.
+objects of their own before the function runs, and put back when it has run: loops in which nothing changes are known
+by their objects (`guards/unchanged_loop.py`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ class Settings:
         self.optimizers = list({id(o): o for o in optimizers}.values())
         self._seen: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._written: dict[int, dict[str, Any]] = {}  # by the group's id: the optimizer holds it
+        self._replaced: list[tuple[dict[str, Any], str, Any, Any]] = []  # group, name, before, own
         for optimizer in self.optimizers:
-            _make_own(optimizer)
+            self._make_own(optimizer)
         self.look()
 
     def look(self) -> None:
@@ -36,8 +38,23 @@ class Settings:
         """An optimizer that steps, and was not found before the function ran."""
         if not any(optimizer is other for other in self.optimizers):
             self.optimizers.append(optimizer)
-            _make_own(optimizer)
+            self._make_own(optimizer)
             self._seen += [(group, _plain(group)) for group in optimizer.param_groups]
+
+    def _make_own(self, optimizer: Any) -> None:
+        """Let floats, and tuples of numbers, be objects that nobody else has."""
+        for group in optimizer.param_groups:
+            for name, value in _plain(group).items():
+                if type(value) in (float, tuple):
+                    group[name] = value * 1.0 if type(value) is float else (*value,)
+                    self._replaced.append((group, name, value, group[name]))
+
+    def put_back(self) -> None:
+        """The function has run: what it did not write is the object again that it was."""
+        for group, name, before, own in self._replaced:
+            if group.get(name) is own:
+                group[name] = before
+        self._replaced.clear()
 
     def written_in(self, group: dict[str, Any]) -> dict[str, Any]:
         """The settings of a group that the function has written so far."""
@@ -68,16 +85,6 @@ class Settings:
                 elif name != "lr":
                     for compare in (operator.ne, operator.gt):
                         scalars.compute(compare, (value, 0))
-
-
-def _make_own(optimizer: Any) -> None:
-    """Let floats, and tuples of numbers, be objects that nobody else has."""
-    for group in optimizer.param_groups:
-        for name, value in _plain(group).items():
-            if type(value) is float:
-                group[name] = value * 1.0
-            elif type(value) is tuple:
-                group[name] = (*value,)
 
 
 def settings_of(effects: list[Any]) -> dict[tuple[int, str], Any]:
