@@ -32,10 +32,10 @@ class SettingIgnored(Rule):
         "program without it, as if its term had weight 1."
     )
     quiet = (
-        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the program's "
-        "files (also as text), and programs that hand attributes on as a whole (vars, __dict__, getattr)."
+        "Whole numbers and flags, settings left at their default, attributes that are read anywhere in the file (also "
+        "as text), programs that hand attributes on as a whole (vars, __dict__, getattr), programs of several files."
     )
-    sure = "Certain that no line of the program's files reads it; that one should is likely."
+    sure = "Certain that no line of the program reads it; that one should is likely."
     refute = "It is kept for the record only."
     fix = "loss = reconstruction + self.beta * divergence"
     example = """
@@ -69,8 +69,10 @@ class SettingIgnored(Rule):
         if self.steps != 2:
             return
         for file in {frame.f_code.co_filename for frame in user_frames()}:
+            if foreign[file] or not _is_alone(file):
+                continue
             tree = tree_of(file)
-            read = None if tree is None or foreign[file] else _read_in(_program_of(file))
+            read = None if tree is None else _read_in(tree)
             if tree is None or read is None:
                 continue
             for line, cls, name, number in _unread(tree, read):
@@ -83,19 +85,19 @@ class SettingIgnored(Rule):
                 )  # fmt: skip
 
 
-def _program_of(file: str) -> set[str]:
-    """The files that may read what an object of this one keeps: those beside it and below, of its package and of
-    the script that runs, as far as they have been imported."""
+def _is_alone(file: str) -> bool:
+    """Whether no other file of the program's has been imported that may read what objects of this one keep."""
     folder = Path(file).parent
     while (folder / "__init__.py").exists():
         folder = folder.parent
     modules = [vars(m) for m in list(sys.modules.values()) if type(m) is ModuleType]
-    files = [m.get("__file__") for m in modules]
+    files = {m.get("__file__") for m in modules} - {file}
     script = vars(sys.modules["__main__"]).get("__file__")
     if isinstance(script, str) and Path(script).parent in folder.parents:
         folder = Path(script).parent
-    own = [f for f in files if isinstance(f, str) and f.endswith(".py") and not foreign[f]]
-    return {file, *(f for f in own if folder in Path(f).parents)}
+    return not any(
+        isinstance(f, str) and folder in Path(f).parents and not foreign[f] for f in files
+    )
 
 
 def _is_alive(file: str, cls: str, attribute: str, number: float) -> bool:
@@ -113,10 +115,9 @@ def _is_alive(file: str, cls: str, attribute: str, number: float) -> bool:
     return False
 
 
-def _read_in(files: set[str]) -> set[str] | None:
-    """The attributes that these files read; None where they may read any."""
-    trees = [tree_of(file) for file in files]
-    nodes = [node for tree in trees if tree is not None for node in nodes_in(tree)]
+def _read_in(tree: ast.Module) -> set[str] | None:
+    """The attributes that a program reads; None where it may read any."""
+    nodes = nodes_in(tree)
     read = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     read |= {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | read
