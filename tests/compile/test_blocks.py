@@ -1,4 +1,4 @@
-"""Convolutions made of products go through a compiled step example by example: the same as eager, on one thread and on two."""
+"""Convolutions that are products go through a compiled step example by example: as eager, on one thread and on two."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _model() -> Any:
 
 
 def _step(model: Any) -> Any:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def step(x: Any, y: Any) -> Any:
         optimizer.zero_grad()
