@@ -43,7 +43,7 @@ class ScheduleShape(Rule):
     example = training(
         """
   for epoch in range(4):
-      for i in range(0, 32, 4):
+      for i in range(0, 28, 4):
           optimizer.zero_grad()
           torch.nn.functional.mse_loss(model(x[i : i + 4]), y[i : i + 4]).backward()
           optimizer.step()
