@@ -1,4 +1,4 @@
-"""What a user keeps by hand: counts of an optimizer, masks, settings, statistics of a copy."""
+"""What a user keeps by hand: counts of an optimizer, masks, statistics of a copy."""
 
 from __future__ import annotations
 
@@ -134,51 +134,6 @@ def _plain(torch: Any, objective: Any, noise: Any = None) -> None:
         optimizer.zero_grad()
         objective(model(x if noise is None else noise(x)), y).backward()
         optimizer.step()
-
-
-@pair("TG320")
-def a_penalty_without_its_weight(torch: Any):
-    """The weight of a penalty is kept and multiplies nothing."""
-    F = torch.nn.functional
-
-    class Forgetful:
-        def __init__(self, penalty_share=1.0):
-            self.penalty_share = penalty_share  # bug: here
-
-        def __call__(self, out, y):
-            return F.mse_loss(out, y) + out.square().mean()
-
-    class Weighted:
-        def __init__(self, sharpness=1.0):
-            self.sharpness = sharpness
-
-        def __call__(self, out, y):
-            return F.mse_loss(out, y) + self.sharpness * out.square().mean()
-
-    return (
-        lambda: _plain(torch, Forgetful(penalty_share=0.3)),
-        lambda: _plain(torch, Weighted(sharpness=0.3)),
-    )
-
-
-@pair("TG320")
-def noise_of_another_size(torch: Any):
-    """The size of the noise is given, kept, and written as a number elsewhere."""
-
-    class Noisy:
-        def __init__(self, kind, size_of_noise):
-            self.kind, self.size_of_noise = kind, size_of_noise  # bug: here
-
-        def __call__(self, x):
-            return x + 0.1 * self.kind(x)
-
-    def trained(noise):
-        return lambda: _plain(torch, torch.nn.functional.mse_loss, noise())
-
-    return (
-        trained(lambda: Noisy(torch.randn_like, 0.3)),
-        trained(lambda: lambda x: x + 0.3 * torch.randn_like(x)),
-    )
 
 
 def _follows(torch: Any, buffers: bool, whole: bool, asked: Any) -> Any:
