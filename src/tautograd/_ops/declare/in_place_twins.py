@@ -40,14 +40,6 @@ def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
         raise RuntimeError(_no_cast(kind, self.dtype))
 
 
-def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
-    if tuple(shape) != tuple(self._data.shape):
-        raise RuntimeError(
-            f"output with shape {list(self._data.shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
-
-
 def _no_cast(result: Any, target: Any) -> str:
     return (
         f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
@@ -136,7 +128,9 @@ def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) ->
         return self
     data = result._data
     if data.shape != target.shape:
-        _check_shape(self, data.shape)
+        from .elementwise_calls import check_written_shape
+
+        check_written_shape(target.shape, data.shape)
     if data.dtype != target.dtype and not can_cast(result.dtype, self.dtype):
         raise RuntimeError(_no_cast(result.dtype, self.dtype))
     if 0 in target.strides:

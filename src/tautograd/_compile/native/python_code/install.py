@@ -72,13 +72,12 @@ def install(function: Any) -> None:
         _functions()
 
 
-def _for_callers_in_c(function: FunctionType) -> bool:
+def _for_callers_in_c(function: FunctionType) -> Translated | None:
     """Let the function be machine code for whoever calls it from C, or from machine code."""
     found = of_source(function)
-    if found is None:
-        return False
-    _set_call(function, found.address)
-    return True
+    if found is not None:
+        _set_call(function, found.address)
+    return found
 
 
 def _recorder(function: Any) -> None:
@@ -117,9 +116,8 @@ def _recorder(function: Any) -> None:
     if op.vjp is not None:
         _with_what_it_calls(op.rules or op.joined_rules())
         for rule in op.vjp if isinstance(op.vjp, tuple) else (op.vjp,):
-            _with_what_it_calls(
-                rule and rule.source
-            )  # (one that is derived when it is first used is none yet)
+            # (One that is derived when it is first used is none yet.)
+            _with_what_it_calls(rule and rule.source)
 
 
 def _places(function: Any) -> list[tuple[dict[Any, Any], Any]]:
@@ -196,14 +194,12 @@ def _with_what_it_calls(function: Any, depth: int = 4) -> None:
         return
     if not function.__code__.co_filename.startswith(_HERE) or function.__name__.startswith(_RARE):
         return
-    if (
-        function.__globals__.get("function") is function
-    ):  # of an operation, which counts its own calls
+    # (A function of an operation, which counts its own calls, is in its own scope by that name.)
+    if function.__globals__.get("function") is function:
         return
     _seen[id(function)] = function
-    found = of_source(function)
+    found = _for_callers_in_c(function)
     if found is None:
         return
-    _set_call(function, found.address)
     for name in found.calls:
         _with_what_it_calls(found.named(function, name), depth - 1)
